@@ -180,6 +180,26 @@ TEST_CASE("communicators with other tags share a group, and one that torch uses 
   });
 }
 
+TEST_CASE("an allreduce in a group of its own meets no call of the program in the other group") {
+  on_several_ranks([] {
+    auto const group = new_group();
+    process_group_communicator comm(group, process_group_communicator::usual_first_tag, new_group());
+    float ours = 1;
+    std::vector<at::Tensor> theirs{at::full({1000}, 100.0)};
+    auto const reduce = [&] { comm.allreduce(std::span<float>(&ours, 1), oktopk::reduction::sum, phase::reduce); };
+    if (world_rank() == 0) { // in another order than on the other ranks
+      auto const work = group->allreduce(theirs);
+      reduce();
+      work->wait();
+    } else {
+      reduce();
+      group->allreduce(theirs)->wait();
+    }
+    CHECK(ours == static_cast<float>(world_size()));
+    CHECK(theirs[0].eq(100.0 * world_size()).all().item<bool>());
+  });
+}
+
 TEST_CASE("what torch refuses is an error with the name of the call") {
   CHECK(outcome_of([] {
           process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup>());

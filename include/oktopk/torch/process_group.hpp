@@ -58,14 +58,19 @@ decltype(auto) torch_call(char const* name, Call&& call) {
 
 /// A process group, and what the copies of its communicator share.
 struct torch_ranks : shared_state {
-  torch_ranks(c10::intrusive_ptr<c10d::ProcessGroup> of, int tag) : group(std::move(of)), first_tag(tag) {
+  torch_ranks(c10::intrusive_ptr<c10d::ProcessGroup> of, int tag, c10::intrusive_ptr<c10d::ProcessGroup> sums)
+      : group(std::move(of)), of_allreduce(sums ? std::move(sums) : group), first_tag(tag) {
     if (!group || first_tag < 0) {
       throw error(fault::communication, "a communicator needs a process group, and a first tag that is not negative");
+    }
+    if (of_allreduce->getRank() != group->getRank() || of_allreduce->getSize() != group->getSize()) {
+      throw error(fault::communication, "the process group of the allreduce has other ranks");
     }
     time_limit = {};
   }
 
   c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<c10d::ProcessGroup> of_allreduce; ///< the same one, or another one of the same ranks
   int first_tag;
   bool is_closed = false;
 };
@@ -74,7 +79,8 @@ struct torch_ranks : shared_state {
 
 /// Ranks of a process group of torch (c10d) that moves data of the host: Gloo's.
 ///
-/// A message is a send and a receive of the group, of a tensor that is the caller's bytes; `allreduce` is the group's.
+/// A message is a send and a receive of the group, of a tensor that is the caller's bytes; `allreduce` is the group's, or
+/// that of another group of the same ranks.
 /// Messages of each phase have a tag, from `first_tag` on: other messages over the same group must have other tags.
 /// Gloo does not tell how many bytes arrived, so the size of a message is sent ahead if the receiver does not know it
 /// (`message_group`), and a message that is longer than its room ends the program. Gloo orders messages of a tag
@@ -106,11 +112,15 @@ public:
   static constexpr int usual_first_tag = 0x6f6b00;
 
   /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group
-  /// takes tags that are `phase_count` away at least, and runs no `allreduce` while another one does. If the program
+  /// takes tags that are `phase_count` away at least. Gloo pairs the allreduces of a group by their order: where another
+  /// thread calls any collective of `group` meanwhile, `of_allreduce` is another group of the same ranks in the same
+  /// order, which nobody else uses; `group` unless given. If the program
   /// leaves SIGPIPE at its default, this process ignores it from now on: Gloo would let the signal end the program when
   /// it writes to a rank that has left.
-  explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag)
-      : limited_communicator(std::make_shared<detail::torch_ranks>(std::move(group), first_tag)) {
+  explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag,
+                                      c10::intrusive_ptr<c10d::ProcessGroup> of_allreduce = {})
+      : limited_communicator(
+            std::make_shared<detail::torch_ranks>(std::move(group), first_tag, std::move(of_allreduce))) {
     detail::ignore_broken_pipe();
   }
 
@@ -126,7 +136,10 @@ public:
   void abort(error const& why) noexcept {
     shared_->broken.note(why);
     if (!std::exchange(shared_->is_closed, true)) {
-      close_connections();
+      close_connections(*shared_->group);
+      if (shared_->of_allreduce != shared_->group) {
+        close_connections(*shared_->of_allreduce);
+      }
     }
   }
 
@@ -183,7 +196,7 @@ public:
     how.reduceOp = op == reduction::sum   ? c10d::ReduceOp::SUM
                    : op == reduction::min ? c10d::ReduceOp::MIN
                                           : c10d::ReduceOp::MAX;
-    auto const work = detail::torch_call("allreduce", [&] { return shared_->group->allreduce(tensors, how); });
+    auto const work = detail::torch_call("allreduce", [&] { return shared_->of_allreduce->allreduce(tensors, how); });
     try {
       wait_for(*work, [] { return detail::wait_report("for everybody in an allreduce"); });
     } catch (error const& failed) {
@@ -238,13 +251,13 @@ private:
   // An allreduce that is given up continues in a thread of the group, and the group waits for that thread at its end. A
   // receive that exceeds its time makes Gloo close all connections, and so ends the allreduce. A receive from a rank
   // that has closed its own connections fails at once, and closes none.
-  void close_connections() noexcept {
+  void close_connections(c10d::ProcessGroup& group) noexcept {
     for (int step = 1; step < size(); ++step) {
       try {
         std::byte none{};
         std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1))};
         int const peer = (rank() + step) % size();
-        shared_->group->recv(tensors, peer, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
+        group.recv(tensors, peer, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
       } catch (std::exception const& caught) { // as expected
         if (detail::says_timed_out(detail::torch_text(caught))) {
           return;
