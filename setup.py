@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What pyproject.toml cannot say: the extension module is built by CMake, with the torch of this Python."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -32,7 +33,9 @@ class CMakeBuild(build_ext):
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, *(f"-D{key}={value}" for key, value in options.items())],
                        check=True)
-        subprocess.run(["cmake", "--build", folder, "--target", "oktopk_torch_native", "--parallel"], check=True)
+        # Without a number, --parallel goes before the variable.
+        parallel = [] if "CMAKE_BUILD_PARALLEL_LEVEL" in os.environ else ["--parallel"]
+        subprocess.run(["cmake", "--build", folder, "--target", "oktopk_torch_native", *parallel], check=True)
         made = pathlib.Path(self.get_ext_fullpath(ext.name))
         made.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(next((folder / "python" / "oktopk_torch").glob("_native*")), made)

@@ -70,6 +70,20 @@ def test_install_and_uninstall(tmp_path):
         assert run(each, "-c", "import oktopk_torch", cwd=tmp_path).returncode != 0
 
 
+def test_the_number_of_jobs_is_that_of_the_environment(tmp_path):
+    """pip's build tells CMake a number only where the variable does not."""
+    stand_in = tmp_path / "cmake"
+    stand_in.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n')
+    stand_in.chmod(0o755)
+    for level, says in ({"CMAKE_BUILD_PARALLEL_LEVEL": "1"}, False), ({}, True):
+        environment = {name: each for name, each in os.environ.items() if name != "CMAKE_BUILD_PARALLEL_LEVEL"}
+        environment.update(level, PATH=f"{tmp_path}:{os.environ['PATH']}")
+        run(sys.executable, "setup.py", "-q", "build_ext", "--build-temp", tmp_path / "build", "--build-lib", tmp_path / "lib",
+            cwd=ROOT, env=environment)  # which fails behind the build, since nothing was made
+        calls = (tmp_path / "calls").read_text().splitlines()
+        assert calls[-1].startswith("--build ") and calls[-1].endswith("--parallel") is says, calls
+
+
 def run_pip(python, *arguments):
     """Without network: nothing is to be downloaded."""
     succeed(python, "-m", "pip", "--disable-pip-version-check", *arguments,
