@@ -15,11 +15,13 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -34,10 +36,15 @@ namespace {
 
 using future_pointer = std::shared_ptr<torch::jit::PythonFutureWrapper>;
 
+void end_worker();
+
 /// The one thread that does all work of the module, in the order in which it came, and the averagers.
 ///
 /// Everything of Kokkos happens on it, from initialize to finalize: some backends of old releases launch kernels from
 /// no other thread. Where somebody else has initialised Kokkos, it is left alone.
+///
+/// Kokkos is finalized at the exit of the process, behind what was made after its initialization: views of other
+/// libraries may live as long as static objects.
 class worker {
 public:
   worker() {
@@ -47,6 +54,8 @@ public:
         is_ours_ = true;
       }
     });
+    thread_.wait(); // so that what the process does at its exit comes in the right order
+    std::atexit(&end_worker);
   }
 
   worker& operator=(worker&&) = delete;
@@ -66,6 +75,12 @@ public:
 
   bool runs_here() const { return thread_.runs_here(); }
 
+  /// Destroys the averagers, after the jobs that have come.
+  void end_jobs() {
+    post([this] { all.clear(); });
+    thread_.wait();
+  }
+
   std::map<int, std::shared_ptr<void>> all; ///< by number; for jobs alone
 
 private:
@@ -73,7 +88,7 @@ private:
   oktopk::detail::communication_thread thread_; // the last: its work uses the others
 };
 
-// All are used with the GIL held.
+// All are used with the GIL held; the worker at the exit of the process as well.
 std::unique_ptr<worker> the_worker;
 bool is_shut_down = false;
 int averagers_made = 0;
@@ -92,11 +107,16 @@ worker& running_worker(bool waits = false) {
   return *the_worker;
 }
 
+void end_worker() {
+  the_worker.reset();
+}
+
 void shut_down() {
   is_shut_down = true;
-  auto ending = std::move(the_worker);
-  py::gil_scoped_release const release;
-  ending.reset();
+  if (the_worker) {
+    py::gil_scoped_release const release;
+    the_worker->end_jobs();
+  }
 }
 
 /// A future whose `wait` raises `oktopk_torch.Error`, in a backward pass as well: torch knows its own exception of
@@ -117,18 +137,27 @@ std::string text_of(std::exception_ptr const& why) {
   }
 }
 
+/// The first error of a step, kept until DDP has ended its backward pass.
+struct kept_error {
+  std::mutex mutex;
+  std::string text;
+};
+
 /// An averager on the worker's thread.
 template <class Value>
 class native_averager {
   using averager = oktopk::detail::tensor_averager<Value>;
 
 public:
-  native_averager(c10d::ProcessGroup& group, std::string const& text, oktopk::detail::error_feedback_options const& how,
+  native_averager(c10d::ProcessGroup& group, c10d::ProcessGroup& of_allreduce, std::string const& text,
+                  oktopk::detail::error_feedback_options const& how, std::vector<std::string> const& names,
                   std::vector<std::int64_t> const& lengths, bool skips, std::string const& fault) {
     // The type of the pointer that Python holds differs between releases of torch.
-    auto const counted = c10::intrusive_ptr<c10d::ProcessGroup>::unsafe_reclaim_from_nonowning(&group);
+    using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
+    auto const counted = pointer::unsafe_reclaim_from_nonowning(&group);
+    auto const beside = pointer::unsafe_reclaim_from_nonowning(&of_allreduce);
     run([&](std::shared_ptr<void>& made) {
-      made = std::make_shared<averager>(counted, text, how, lengths, skips, fault);
+      made = std::make_shared<averager>(counted, beside, text, how, names, lengths, skips, fault);
     });
   }
 
@@ -140,13 +169,31 @@ public:
     }
   }
 
-  /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error.
-  void start(oktopk::detail::tensor_arrival what, future_pointer const& future) {
+  /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error. With `keeps_error` it
+  /// has none, and `error` tells: DDP does not end a backward pass in order where a future has an error.
+  void start(oktopk::detail::tensor_arrival what, future_pointer const& future, bool keeps_error) {
     auto const result = torch::jit::toIValue(py::cast(what.buffer), c10::PyObjectType::get());
-    what.done = [result, future = future->fut](std::exception_ptr const& why) {
-      why ? set_error(*future, text_of(why)) : future->markCompleted(result);
+    if (what.is_first) {
+      kept_ = std::make_shared<kept_error>();
+    }
+    what.done = [result, future = future->fut, kept = kept_, keeps_error](std::exception_ptr const& why) {
+      if (why && !keeps_error) {
+        set_error(*future, text_of(why));
+        return;
+      }
+      if (why) {
+        std::scoped_lock const lock(kept->mutex);
+        kept->text = kept->text.empty() ? text_of(why) : kept->text;
+      }
+      future->markCompleted(result);
     };
     post([what = std::move(what)](averager& of) { of.arrive(what); });
+  }
+
+  /// Of the last step, so far; empty if there is none.
+  std::string error() const {
+    std::scoped_lock const lock(kept_->mutex);
+    return kept_->text;
   }
 
   void backward_ended() {
@@ -156,9 +203,11 @@ public:
   /// Makes the class of Python.
   static void define(py::module& module, char const* name) {
     py::class_<native_averager>(module, name)
-        .def(py::init<c10d::ProcessGroup&, std::string const&, oktopk::detail::error_feedback_options const&,
+        .def(py::init<c10d::ProcessGroup&, c10d::ProcessGroup&, std::string const&,
+                      oktopk::detail::error_feedback_options const&, std::vector<std::string> const&,
                       std::vector<std::int64_t> const&, bool, std::string const&>())
         .def("start", &native_averager::start)
+        .def("error", &native_averager::error)
         .def("backward_ended", &native_averager::backward_ended)
         .def("add", of(&averager::add))
         .def("set_density", of(&averager::set_density))
@@ -204,6 +253,7 @@ private:
   }
 
   int number_ = averagers_made++;
+  std::shared_ptr<kept_error> kept_ = std::make_shared<kept_error>(); // of the last step
 };
 
 } // namespace
@@ -231,12 +281,22 @@ PYBIND11_MODULE(_native, module) {
       .def("__call__", &oktopk::density_schedule::at);
   py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
       .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
-                       bool is_first, bool is_last, double loss_scale, std::optional<double> density) {
-        return oktopk::detail::tensor_arrival{
-            buffer, std::move(tensors), std::move(used), std::move(fault), is_first, is_last, loss_scale, density, {}};
+                       std::string subject, bool is_first, bool is_last, double loss_scale,
+                       std::optional<double> density) {
+        return oktopk::detail::tensor_arrival{buffer,
+                                              std::move(tensors),
+                                              std::move(used),
+                                              std::move(fault),
+                                              std::move(subject),
+                                              is_first,
+                                              is_last,
+                                              loss_scale,
+                                              density,
+                                              {}};
       }));
   py::class_<oktopk::detail::tensor_loading>(module, "Loading")
-      .def(py::init<std::vector<std::string>, std::string, bool, double, bool, std::optional<double>>());
+      .def(py::init<std::vector<std::string>, std::string, bool, bool, std::int32_t, int, double, bool,
+                    std::optional<double>>());
   native_averager<float>::define(module, "Averager32");
   native_averager<double>::define(module, "Averager64");
   module.def("refuse", [](future_pointer const& future, std::string const& text) { set_error(*future->fut, text); });

@@ -14,6 +14,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -28,6 +30,7 @@ struct tensor_arrival {
   std::vector<int> tensors;
   std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
   std::string fault;               ///< a sentence if the gradients cannot be used; the call then fails on all ranks
+  std::string subject;             ///< the call, in words that ranks compare before its step; empty: they do not
   bool is_first = true;            ///< of its step: a step that fails changes no residual
   bool is_last = true;             ///< of its step
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
@@ -42,6 +45,9 @@ struct tensor_loading {
   std::vector<std::string> keys; ///< of the saved tensors
   std::string fault;             ///< of this rank, in words
   bool of_other_ranks = false;
+  bool in_part = false;            ///< takes what both have, by the keys; zeros for the other tensors
+  std::int32_t saved_by = -1;      ///< the rank; -1 if not known, or if there are several
+  int steps_of_borders = 1;        ///< after which DDP has built its buckets anew
   double factor = 1;               ///< of the residuals
   bool clears = false;             ///< the states are of another rank, whose residual and velocity are not for this one
   std::optional<double> density{}; ///< that `set_density` had set
@@ -51,12 +57,15 @@ struct tensor_loading {
 /// Python module uses it for calls by key and for the hook of DistributedDataParallel.
 ///
 /// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
-/// All members are called on one thread, in the same order on all ranks.
+/// All members are called on one thread, in the same order on all ranks. Calls with a `subject` are compared before
+/// their step, in ceil(log2 P) messages of 4 words; then calls in another order, and the fault of one rank, are an
+/// error that names them on every rank. After a call that has failed, ranks tell each other what was wrong, in 128
+/// words to each other rank.
 ///
-/// DistributedDataParallel builds other buckets after its first iteration: then residuals and velocities move with
-/// their tensors, and the allreduces start anew. After `load` one step uses the buckets of the saved state, whatever
-/// buckets arrive, so that a program that continues does the same as one that was never interrupted. In that step all
-/// tensors are reduced when all have arrived.
+/// DistributedDataParallel builds other buckets after its first iteration, after its second one for a static graph:
+/// then residuals and velocities move with their tensors, and the allreduces start anew. After `load` so many steps use
+/// the buckets of the saved state, whatever buckets arrive, so that a program that continues does the same as one that
+/// was never interrupted. In these steps all tensors are reduced when all have arrived.
 ///
 /// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a tensor
 /// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
@@ -72,11 +81,15 @@ class tensor_averager {
 
 public:
   /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; if `skips`, values that are
-  /// not finite make all averages of a step infinite, without an error. Throws an `error` on every rank.
-  tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string text, error_feedback_options const& how,
+  /// not finite make all averages of a step infinite, without an error. `of_allreduce` is as of
+  /// `process_group_communicator`. Throws an `error` on every rank.
+  tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::ProcessGroup> of_allreduce,
+                  std::string text, error_feedback_options const& how, std::vector<std::string> names,
                   std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
-      : comm_(process_group_communicator(std::move(group))), text_(std::move(text)), how_(how), skips_(skips),
-        grows_(lengths.empty()), lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
+      : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
+                                         std::move(of_allreduce))),
+        text_(std::move(text)), how_(how), skips_(skips), grows_(lengths.empty()), names_(std::move(names)),
+        lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
     if (!fault.empty()) {
       agreement terms("oktopk_torch");
       terms.note(fault::option_out_of_range, fault);
@@ -96,6 +109,7 @@ public:
     agreement terms("oktopk_torch: average");
     terms.note(fault::option_out_of_range, fault);
     terms.fact("key", key).fact("length", length).check_on(comm_);
+    names_.push_back(key);
     lengths_.push_back(length);
     used_.push_back(0);
     return engine_->add_tensor(length);
@@ -113,13 +127,13 @@ public:
     step_values_ += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
-    if (is_last && keeps_borders_) {
+    if (is_last && keeps_borders_ > 0) {
       attempt([&] { reduce_together(); });
     }
-    if (is_last || !(keeps_borders_ || skips_)) {
+    if (is_last || !(keeps_borders_ > 0 || skips_)) {
       deliver(engine_->failed());
     }
-    keeps_borders_ = keeps_borders_ && !is_last;
+    keeps_borders_ -= is_last && keeps_borders_ > 0 ? 1 : 0;
   }
 
   /// Collective, between steps.
@@ -166,6 +180,7 @@ public:
     } catch (error const& found) {
       terms.note(fault::bad_state, found.sentence());
     }
+    terms.fact("other_ranks", how.of_other_ranks).fact("partial", how.in_part);
     for (std::string const& each : how.keys) {
       terms.fact("key", each);
     }
@@ -179,6 +194,9 @@ public:
       detail::resolve_k(1, std::nullopt, *how.density, terms);
     }
     terms.fact("density", how.density.value_or(0)).check_on(comm_);
+    if (how.of_other_ranks) {
+      expect_different(how.saved_by);
+    }
     auto const before = std::exchange(lengths_, state.lengths);
     auto const density_before = std::exchange(density_, how.density.value_or(density_));
     try {
@@ -204,8 +222,9 @@ public:
       density_ = density_before;
       throw;
     }
+    names_ = grows_ ? how.keys : names_;
     used_.assign(lengths_.size(), 0);
-    keeps_borders_ = !grows_ && !state.bucket_sizes.empty();
+    keeps_borders_ = grows_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
   }
 
   double residual_norm() const { return engine_->residual_norm(); }
@@ -267,8 +286,31 @@ private:
     words_before_ = words_sent();
     step_values_ = 0;
     loss_scale_ = first.loss_scale;
+    attempt([&] { agree_on(first); });
     if (first.density && *first.density != density_) { // an invalid density is an error there
       attempt([&] { set_density(*first.density); });
+    }
+  }
+
+  void agree_on(tensor_arrival const& first) {
+    if (!first.subject.empty()) {
+      agreement terms("oktopk_torch: average");
+      terms.note(fault::option_out_of_range, first.fault);
+      terms.fact("call", first.subject).fact("density", first.density.value_or(0)).check_on(comm_);
+    }
+  }
+
+  // An error on every rank if two ranks go on from what the same rank has saved.
+  void expect_different(std::int32_t saved_by) {
+    std::vector<std::int32_t> all(index(comm_.size()));
+    allgather(comm_, std::span<std::int32_t const>(&saved_by, 1), std::span(all), phase::control, workspace_);
+    for (auto one = all.begin(); one != all.end(); ++one) {
+      if (auto const other = std::find(std::next(one), all.end(), *one); *one >= 0 && other != all.end()) {
+        throw error(fault::bad_state, "oktopk_torch: load_state_dict: rank " + std::to_string(one - all.begin()) +
+                                          " and rank " + std::to_string(other - all.begin()) +
+                                          " both have the saved state of rank " + std::to_string(*one) +
+                                          ", whose residuals would count twice");
+      }
     }
   }
 
@@ -282,6 +324,9 @@ private:
   }
 
   void take(tensor_arrival& what) {
+    if (what.tensors.empty() && !what.fault.empty()) { // of a bucket that the averager does not know
+      throw error(fault::option_out_of_range, what.fault);
+    }
     for (std::size_t i = 0; i < what.used.size(); ++i) {
       used_[index(what.tensors[i])] = what.used[i];
     }
@@ -291,7 +336,7 @@ private:
         what.values.mul_(1 / loss_scale_);
       }
     }
-    if (!keeps_borders_) {
+    if (keeps_borders_ == 0) {
       int const number = number_of(what.tensors);
       auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
       reduce(number < 0 ? adopt(what.tensors) : number, values, what, times_.buckets.back());
@@ -349,6 +394,9 @@ private:
       auto const bytes = torch_view<std::uint8_t>(saved[i]);
       std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
       auto next = oktopk::load<typename engine::state_type>(in);
+      if (how.in_part) {
+        next = part_of(next, how.keys);
+      }
       if (next.bucket_tensors.size() < next.lengths.size()) { // some in no bucket yet: all are put into new ones
         next.bucket_sizes.clear();
         next.bucket_tensors.clear();
@@ -357,7 +405,7 @@ private:
       bucket_options order;
       order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
       if ((!grows_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
-          !has_sound_sizes(next) || next.lengths.size() != how.keys.size() ||
+          !has_sound_sizes(next) || (!how.in_part && next.lengths.size() != how.keys.size()) ||
           (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
         throw error(fault::bad_state, "the saved state is of other parameters");
       }
@@ -376,6 +424,41 @@ private:
       std::fill(state.velocity.begin(), state.velocity.end(), Value(0));
     }
     return state;
+  }
+
+  // What a saved state has of this model's tensors, which are in no buckets then.
+  typename engine::state_type part_of(typename engine::state_type const& saved,
+                                      std::vector<std::string> const& keys) const {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> places; // begin and length
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < saved.lengths.size() && i < keys.size(); ++i) {
+      places[keys[i]] = {begin, saved.lengths[i]};
+      begin += std::max<std::int64_t>(saved.lengths[i], 0);
+    }
+    if (saved.lengths.size() != keys.size() || std::ssize(saved.residual) != begin ||
+        (!saved.velocity.empty() && std::ssize(saved.velocity) != begin)) {
+      throw error(fault::bad_state, "the saved state is damaged");
+    }
+    typename engine::state_type taken;
+    taken.lengths = lengths_;
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+      auto const found = places.find(names_[i]);
+      if (found != places.end() && found->second.second != lengths_[i]) {
+        throw error(fault::bad_state, names_[i] + " has " + std::to_string(lengths_[i]) + " values, and had " +
+                                          std::to_string(found->second.second) + " when the state was saved");
+      }
+      auto const append = [&](std::vector<Value> const& from, std::vector<Value>& to) {
+        to.resize(to.size() + static_cast<std::size_t>(lengths_[i]));
+        if (found != places.end()) {
+          std::copy_n(from.begin() + found->second.first, lengths_[i], to.end() - lengths_[i]);
+        }
+      };
+      append(saved.residual, taken.residual);
+      if (!saved.velocity.empty()) {
+        append(saved.velocity, taken.velocity);
+      }
+    }
+    return taken;
   }
 
   static bool has_sound_sizes(typename engine::state_type const& state) {
@@ -408,17 +491,26 @@ private:
   }
 
   allreduce made(bucket const& of) const {
-    auto fresh = make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+    auto fresh = made_by_text(of);
     set_density_of(fresh);
     return fresh;
+  }
+
+  allreduce made_by_text(bucket const& of) const {
+    try {
+      return make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+    } catch (error const& found) { // programs in Python know no function of this name
+      std::string const said = found.sentence();
+      std::string const maker = "make_allreduce: ";
+      throw error(found.code(), said.starts_with(maker) ? "oktopk_torch: " + said.substr(maker.size()) : said);
+    }
   }
 
   /// An allreduce of all values. None if tensors come with their calls and the text has a k, which is invalid for 0
   /// values.
   std::optional<allreduce> trial() const {
-    bucket const of = whole();
     try {
-      return make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+      return made_by_text(whole());
     } catch (error const& found) {
       if (!grows_ || found.code() != fault::k_out_of_range) {
         throw;
@@ -492,7 +584,63 @@ private:
       std::copy_n(next, end - begin, gradients.data() + begin);
       next += end - begin;
     }
+    if (engine_->failed()) {
+      name_fault(tensors, uses, gradients, what.fault);
+    }
     times.ended = now();
+  }
+
+  /// After a call that has failed on all ranks: they tell each other what they know of it, so that the error names the
+  /// tensor on each of them. Collective, unless the communicator is lost.
+  void name_fault(std::vector<int> const& tensors, std::vector<int> const& uses, view const& gradients,
+                  std::string const& own_fault) {
+    fault code = fault::none;
+    try {
+      std::rethrow_exception(engine_->failed());
+    } catch (error const& found) {
+      code = found.code();
+    } catch (...) {
+      return;
+    }
+    if (breaks_communicator(code)) {
+      return;
+    }
+    std::string mine = own_fault;
+    if (!mine.empty()) {
+      code = fault::option_out_of_range;
+    } else if (code == fault::non_finite) {
+      mine = place_of_non_finite(tensors, uses, gradients);
+    }
+    constexpr std::size_t width = 512; // the code of the fault, and the sentence
+    std::vector<char> sent(width, '\0');
+    sent[0] = static_cast<char>(mine.empty() ? fault::none : code);
+    std::copy_n(mine.begin(), std::min(mine.size(), width - 2), sent.begin() + 1);
+    std::vector<char> all(index(comm_.size()) * width);
+    allgather(comm_, std::span<char const>(sent), std::span(all), phase::control, workspace_);
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      char const* const theirs = all.data() + index(rank) * width;
+      if (theirs[0] != 0) {
+        std::string const said(theirs + 1, std::find(theirs + 1, theirs + width, '\0'));
+        engine_->fail(std::make_exception_ptr(
+            error(static_cast<fault>(theirs[0]), "rank " + std::to_string(rank) + ": " + said)));
+        return;
+      }
+    }
+  }
+
+  // A sentence; empty where all values of the bucket are finite.
+  std::string place_of_non_finite(std::vector<int> const& tensors, std::vector<int> const& uses,
+                                  view const& gradients) const {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      detail::tensor_place const& place = engine_->plan().places[index(tensors[i])];
+      for (std::int64_t at = 0; (uses.empty() || uses[i] != 0) && at < place.length; ++at) {
+        if (!std::isfinite(gradients.data()[place.offset + at])) {
+          return "the value at index " + std::to_string(place.offset + at) + " is not finite: index " +
+                 std::to_string(at) + " of " + names_[index(tensors[i])];
+        }
+      }
+    }
+    return {};
   }
 
   /// Reduces all tensors that have arrived, in the existing buckets, by way of a copy.
@@ -539,12 +687,13 @@ private:
   error_feedback_options how_;
   bool skips_;
   bool grows_; // tensors come with their first call
+  std::vector<std::string> names_;
   std::vector<std::int64_t> lengths_;
   std::vector<int> used_; // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
   std::vector<tensor_arrival> arrived_; // and not delivered
-  bool keeps_borders_ = false;          // until the end of the first step after a load
+  int keeps_borders_ = 0;               // for so many steps after a load
   double density_ = 0;                  // that was set or loaded; 0: the text's
   double loss_scale_ = 1;               // of this step
   clock::time_point began_;             // of the last step, as what follows

@@ -12,6 +12,7 @@ in a residual and is added to the next gradient. What goes wrong is an `Error`, 
 
 import atexit
 import functools
+import weakref
 
 import torch  # before the extension module, which needs its libraries
 import torch.distributed
@@ -24,6 +25,8 @@ __all__ = ["Error", "algorithms", "averager", "density_schedule", "hook", "state
 __version__ = _native.version()
 Error = _native.Error  # a RuntimeError
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+# DDP counts a use within `no_sync` as one of the next pass that it reduces (pytorch#124193).
+DDP_COUNTS_WITHOUT_SYNC = torch.__version__ >= (2, 4)
 
 atexit.register(_native.shut_down)
 
@@ -35,6 +38,8 @@ def algorithms():
 
 def _fault_of(what, tensor, types=TYPES):
     """Why it cannot be averaged, in words; empty where it can."""
+    if not isinstance(tensor, torch.Tensor):
+        return f"{what} is {tensor!r}" if tensor is None else f"{what} is of type {type(tensor).__name__}, and no tensor"
     if tensor.layout != torch.strided:
         return f"{what} is a sparse tensor; oktopk takes dense ones"
     if tensor.device.type != "cpu":
@@ -42,6 +47,35 @@ def _fault_of(what, tensor, types=TYPES):
     if tensor.dtype not in types:
         return f"{what} is of type {tensor.dtype}, expected one of {', '.join(map(str, types))}"
     return ""
+
+
+class _Company:
+    """What the averagers of a process group share: how many there are, and a group beside it for the sums of Gloo.
+
+    Gloo pairs the collective calls of a group by their order. The thread of the averages may call one while the program, or
+    DDP, calls another; so it does that on a group of its own. Made by all ranks of the group together."""
+
+    of = weakref.WeakKeyDictionary()  # groups
+
+    def __init__(self, group):
+        self.made, self.group = 0, self._beside(group)
+
+    @staticmethod
+    def _beside(group):
+        c10d = torch.distributed.distributed_c10d
+        if group.size() == 1 or group not in c10d._pg_names:  # pylint: disable=protected-access
+            return None  # one rank, or a group that torch.distributed does not know
+        of_cpu = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+        limit = getattr(getattr(of_cpu, "options", None), "_timeout", c10d.default_pg_timeout)
+        if torch.__version__ >= (2, 1):
+            return torch.distributed.new_group(torch.distributed.get_process_group_ranks(group), limit, "gloo",
+                                               use_local_synchronization=True)
+        if not issubclass(c10d.ProcessGroupGloo, torch.distributed.ProcessGroup):  # torch 2.0
+            return None
+        # `new_group` waits for all ranks of the program here, also for those that are not in the group.
+        store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}",  # pylint: disable=protected-access
+                                 c10d._get_default_store())  # pylint: disable=protected-access
+        return c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
 
 
 class averager:  # pylint: disable=invalid-name  # reads as a function where it is called
@@ -69,20 +103,27 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
         if self._group.name() == "nccl":
             raise Error("a process group of nccl moves tensors of GPUs alone: give one of gloo, new_group(backend='gloo')")
-        self._names, self._lengths, self._steps = list(names), list(lengths), {}  # steps: of each key; of a model as a whole
+        self._names, self._lengths, self._steps = list(names), list(lengths), {"": 0} if names else {}  # steps: of each key
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
         feedback = _native.Feedback(momentum, nesterov, clip_norm, residual_decay)
+        if self._group not in _Company.of:
+            _Company.of[self._group] = _Company(self._group)
+        self._company = _Company.of[self._group]
+        self._company.made += 1
+        self._number = self._company.made
         made = _native.Averager64 if dtype == torch.float64 else _native.Averager32
-        self._native = made(self._group, scheme, feedback, self._lengths, skips, fault)
+        self._native = made(self._group, self._company.group or self._group, scheme, feedback, self._names, self._lengths, skips,
+                            fault)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(density(0) if callable(density) else density)
 
     def __call__(self, tensor, key="", *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
 
-        Collective. Calls come in the same order on all ranks; a key has the same number of values in each."""
+        Collective. Calls come in the same order on all ranks; a key has the same number of values in each. Each call
+        compares its key on all ranks first, in ceil(log2 P) messages of 4 words."""
         if not async_op:
             _native.expect_other_thread()
         fault = _fault_of(f"the tensor of key {key!r}", tensor, self._types)
@@ -94,7 +135,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         number = self._names.index(key)
         if not fault and length != self._lengths[number]:
             fault = f"the tensor of key {key!r} has {length} values, and had {self._lengths[number]} before"
-        future = self._start(tensor.detach(), [number], [], fault, key)
+        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) else torch.empty(0)
+        future = self._start(buffer, [number], [], fault, key, f"key {key!r} of averager {self._number}")
         if async_op:
             return future
         _wait(future)
@@ -102,11 +144,14 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
 
     average = __call__
 
-    def _start(self, buffer, tensors, used, fault, key=None, is_first=True, is_last=True, loss_scale=1.0):
-        step = self._steps.get(key, 0)
-        density = self.density(step) if callable(self.density) else self.density
+    def _start(self, buffer, tensors, used, fault, key, subject, is_first=True, is_last=True, loss_scale=1.0, keeps_error=False):
+        step, density = self._steps.get(key, 0), None
+        if is_first:
+            density, failed = _called(f"the density of step {step}", self.density, step)
+            fault = fault or failed
         future = torch.futures.Future()
-        self._native.start(_native.Arrival(buffer, tensors, used, fault, is_first, is_last, loss_scale, density), future)
+        self._native.start(_native.Arrival(buffer, tensors, used, fault, subject, is_first, is_last, loss_scale, density), future,
+                           keeps_error)
         self._steps[key] = step + is_last
         return future
 
@@ -149,22 +194,26 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         """All of this rank's state, for `torch.save`; between two steps.
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
-        where that one had done two iterations or more: DDP builds other buckets after its first. "state" has the bytes
-        that `oktopk::save` writes in C++ for buckets over an algorithm by its name, as `data_parallel` makes them."""
+        where that one had done two iterations or more, or three with `static_graph`: DDP builds other buckets after its
+        first, or second. "state" has the bytes that `oktopk::save` writes in C++ for buckets over an algorithm by its
+        name, as `data_parallel` makes them."""
         return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
                 "lengths": list(self._lengths), "steps": dict(self._steps), "density": self._was_set,
-                "ranks": torch.distributed.get_world_size(self._group)}
+                "ranks": self._group.size(), "rank": self._group.rank()}
 
-    def load_state_dict(self, saved, other_ranks=False):
+    def load_state_dict(self, saved, other_ranks=False, partial=False):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
-        fit on one of them, and then nothing has changed.
+        fit on one of them, and then nothing has changed. Every rank loads its own: residuals differ by rank.
+
+        With `partial` the parameters of a model may be others than those that were saved: each that is in both goes on
+        with its residual, and the states of the algorithm begin anew.
 
         With `other_ranks` the number of ranks is another one than that which has saved, and `saved` is the list of the
         states of all of those ranks, in their order: each rank takes its share of the residuals, so that none is lost.
         One state in place of the list is what this rank takes, and the others are lost."""
-        rank, ranks = torch.distributed.get_rank(self._group), torch.distributed.get_world_size(self._group)
+        rank, ranks, is_state = self._group.rank(), self._group.size(), isinstance(self, state)
         every = list(saved) if isinstance(saved, (list, tuple)) else [saved]
-        mine, clears, density = every, False, None
+        mine, clears, density, saved_by = every, False, None, -1
         if other_ranks and isinstance(saved, (list, tuple)):
             mine, clears = every[rank::ranks] or every[:1], rank >= len(every)
         states, names, lengths, fault, factor, steps = [torch.empty(0, dtype=torch.uint8)], [], [], "", 1.0, {}
@@ -175,25 +224,45 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             lengths, steps = list(first.get("lengths", self._lengths)), dict(first.get("steps", {}))
             before = first.get("ranks", ranks)
             factor = ranks / before if other_ranks else 1.0
-            if isinstance(self, state) and names != self._names:
+            if is_state:
+                names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
+            if is_state and names != self._names and not partial:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
-                fault = f"the parameters of the saved state and of the model do not fit: {others}"
+                fault = f"the parameters of the saved state and of the model do not fit: {others} (partial=True takes the others)"
             elif before != ranks and not other_ranks:
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
+            elif other_ranks and isinstance(saved, (list, tuple)):
+                fault = next((f"the saved state at place {i} is of rank {each['rank']}: the list has the state of each rank, in "
+                              "their order" for i, each in enumerate(every) if each.get("rank", i) != i), "")
+            elif len(every) > 1:
+                fault = f"a list of {len(every)} states is for other_ranks=True: else each rank loads its own state"
+            else:
+                saved_by = int(first.get("rank", -1))
+                if saved_by not in (-1, rank) and not other_ranks:
+                    fault = (f"the saved state is of rank {saved_by}, and this is rank {rank}: residuals differ by rank, so each "
+                             "rank saves and loads its own state")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, factor, clears, density))
-        self._names, self._lengths, self._steps = names, lengths, steps
+        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, is_state and partial, saved_by,
+                                                  self._steps_of_borders(), factor, clears, density))
+        self._steps = steps
+        if not is_state:
+            self._names, self._lengths = names, lengths
         if density is not None:
             self.density = self._was_set = density
+
+    def _steps_of_borders(self):
+        return 1
 
 
 class state(averager):  # pylint: disable=invalid-name  # reads as a function where a hook is registered
     """What `hook` carries from one iteration to the next: residuals and the states of the algorithm, by parameter.
 
     Collective. `model` is the DDP module, whose process group is used, or the module inside together with
-    `process_group`; gradients are dense and lie on the CPU. Sums are of float64 where a parameter is. Scheme and options are
-    those of `averager`; `clip_norm` is that of all gradients of a rank together.
+    `process_group`; gradients are dense and lie on the CPU. Give the DDP module where it has `find_unused_parameters` or
+    `static_graph`: what it counts as used is known from it alone. A state of the module inside that is made before
+    `torch.distributed.init_process_group` uses the default group, from its first use on. Sums are of float64 where a
+    parameter is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together.
 
     With `grad_scaler` (as torch.cuda.amp's), residuals have no scale, and gradients that are not finite on some rank are
     infinities on all, in place of an error: the scaler skips the step, and residuals are as before. With
@@ -201,48 +270,97 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
 
     def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, **options):
         is_ddp = isinstance(model, DistributedDataParallel)
-        module = model.module if is_ddp else model
-        named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
-        sparse = [f"{name}.weight".lstrip(".") for name, each in module.named_modules() if getattr(each, "sparse", False) is True
-                  and isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.weight.requires_grad]
-        faults = [_fault_of(f"the parameter {name}", each) for name, each in named]
-        faults += [f"the gradient of {name} is a sparse tensor; oktopk takes dense ones: sparse=False" for name in sparse]
+        named, faults = _reduced_parameters(model, is_ddp)
         self._index = {each: i for i, (_, each) in enumerate(named)}
         self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
         self._skips = skip_step_on_fault and self._scaler is None
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
-        self._begin(model.process_group if process_group is None and is_ddp else process_group, scheme, dtype,
-                    next(filter(None, faults), ""), [name for name, _ in named], [each.numel() for _, each in named],
-                    self._skips or self._scaler is not None, **options)
+        begin = functools.partial(self._begin, model.process_group if process_group is None and is_ddp else process_group, scheme,
+                                  dtype, next(filter(None, faults), ""), [name for name, _ in named],
+                                  [each.numel() for _, each in named], self._skips or self._scaler is not None, **options)
+        if is_ddp or process_group is not None or torch.distributed.is_initialized():
+            begin()
+        else:
+            self._begins_later = begin
         self._uses = _uses(model if is_ddp else None, [each for _, each in named])
+
+    def __getattr__(self, name):  # what `_begin` makes, of a state from before there was a process group
+        if name.startswith("__") or "_begins_later" not in self.__dict__:
+            raise AttributeError(name)
+        self._begins_later()
+        del self._begins_later
+        return getattr(self, name)
 
     def start(self, bucket):
         """Starts the allreduce of a bucket in the background; gives the future of its averages."""
         parameters = [self._index.get(each) for each in bucket.parameters()]
+        fault = _fault_of("a bucket's gradient", bucket.buffer())
         if None in parameters:
-            return _failed("a parameter of the bucket is not of the module that the state was made for")
-        if bucket.index() == 0:
-            _at_end_of_backward(self._backward_ended)
-        return self._start(bucket.buffer(), parameters, self._uses.take(parameters, bucket),
-                           _fault_of("a bucket's gradient", bucket.buffer()), None, bucket.index() == 0, bucket.is_last(),
-                           1.0 if self._scaler is None else self._scaler.get_scale())
+            parameters, fault = [], ("a parameter of the bucket is not of the module that the state was made for, or did not "
+                                     "require a gradient then; a state of the DDP module knows all that DDP reduces")
+        scale, failed = (1.0, "") if self._scaler is None else _called("the scale", self._scaler.get_scale)
+        is_first, is_last = bucket.index() == 0, bucket.is_last()
+        if is_first:
+            self._in_backward = _at_end_of_backward(self._native.backward_ended)
+        if is_last and self._in_backward:
+            _at_end_of_backward(lambda: _at_end_of_backward(self._ended))  # behind what DDP does there
+        # With one state on the group DDP sees to it that all ranks do the same; with others it knows nothing of them.
+        compares = is_first and (self._company.made > 1 or callable(self.density))
+        return self._start(bucket.buffer(), parameters, self._uses.take(parameters, bucket), fault or failed, "",
+                           f"backward pass of state {self._number}" if compares else "", is_first, is_last,
+                           1.0 if scale is None else scale,
+                           self._in_backward)
 
-    def _backward_ended(self):
-        self._native.backward_ended()
-        if self._skips:
-            _at_end_of_backward(self._drop_gradients)  # behind what DDP does there
-
-    def _drop_gradients(self):
-        if self.last_step()["was_skipped"]:
+    def _ended(self):
+        if self._skips and self.last_step()["was_skipped"]:
             for each in self._index:
                 each.grad = None
+        if text := self._native.error():
+            raise Error(text)
+
+    def _steps_of_borders(self):
+        return 2 if self._uses.are_static() else 1  # as torch 1.13 has it
+
+
+def _plain(name):
+    """The name of a parameter without what torch.compile puts in front."""
+    return name.replace("_orig_mod.", "")
+
+
+def _reduced_parameters(model, is_ddp):
+    """The parameters that DDP reduces, with their names, and what is wrong with them."""
+    module = model.module if is_ddp else model
+    ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))  # as DDP reads it
+    named = [(name, each) for name, each in module.named_parameters() if each.requires_grad and name not in ignored]
+    sparse = [f"{name}.weight".lstrip(".") for name, each in module.named_modules() if getattr(each, "sparse", False) is True
+              and isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.weight.requires_grad]
+    faults = [f"the gradient of {name} is a sparse tensor; oktopk takes dense ones: sparse=False" for name in sparse
+              if name not in ignored]
+    if is_ddp and not faults:  # it keeps those that required a gradient when it was made
+        buckets = model.reducer._get_zeros_like_grad_buckets()  # pylint: disable=protected-access
+        reduced = {each for bucket in buckets for each in bucket.parameters()}
+        named = [(name, each) for name, each in module.named_parameters() if each in reduced]
+    faults = [_fault_of(f"the parameter {name}", each) for name, each in named] + faults
+    return [(_plain(name), each) for name, each in named], faults
+
+
+def _called(what, function, *arguments):
+    """The number that a function of the program gives, or a number itself; and in words what it raises: DDP cannot go on
+    behind a hook that raises, and the other ranks would wait."""
+    try:
+        given = function(*arguments) if callable(function) else function
+        return None if given is None else float(given), ""
+    except Exception as raised:  # pylint: disable=broad-except
+        return None, f"{what} is not known: {raised!r}"
 
 
 def _at_end_of_backward(call):
+    """Whether there is a backward pass: a rank without inputs within `join` has none."""
     try:
         torch.autograd.Variable._execution_engine.queue_callback(call)  # pylint: disable=protected-access
-    except RuntimeError:  # no backward pass: a rank without inputs within `join`
-        pass
+    except RuntimeError:
+        return False
+    return True
 
 
 def _wait(future):
@@ -262,44 +380,49 @@ def _failed(text):
 
 class _uses:
     """Which parameters this rank uses in a backward pass that DDP reduces, as DDP counts them: it leaves the gradient of a
-    parameter as it is where no rank has used it, whatever a hook has written."""
+    parameter as it is where no rank has used it, whatever a hook has written.
+
+    DDP counts from a forward pass that it will reduce, whose number it knows, until it has reduced; newer ones always. It
+    forgets a use when it has reduced, and never with a static graph."""
 
     def __init__(self, ddp, parameters):
         self._used = [0] * len(parameters)
-        self._has_ddp = ddp is not None
-        self._drops = not self._has_ddp or _drops_averages(ddp)
-        self._counts = not self._has_ddp  # without DDP at hand every pass counts
-        if self._has_ddp:
-            ddp.register_forward_pre_hook(self._begin)
+        self._ddp = (lambda: None) if ddp is None else weakref.ref(ddp)  # which holds the state
+        self._reduced = self._passes_of(ddp)
         for i, each in enumerate(parameters):
-            each.register_hook(functools.partial(self._note, i))
+            is_trained = each.requires_grad
+            each.requires_grad_(True).register_hook(functools.partial(self._note, i))  # a frozen one may be trained again
+            each.requires_grad_(is_trained)
 
-    def _begin(self, ddp, _inputs):
-        if torch.is_grad_enabled() and ddp.require_backward_grad_sync:  # else within `no_sync`
-            self._drops, self._counts = _drops_averages(ddp), True
-            self._used[:] = [0] * len(self._used)
+    @staticmethod
+    def _passes_of(ddp):
+        return getattr(ddp, "num_iterations", None)
+
+    def are_static(self):
+        return getattr(self._ddp(), "static_graph", False)
 
     def _note(self, i, _gradient):
-        if self._counts:
+        ddp = self._ddp()
+        always = ddp is None or (DDP_COUNTS_WITHOUT_SYNC and not ddp.static_graph)
+        if always or self._passes_of(ddp) is None or self._passes_of(ddp) != self._reduced:
             self._used[i] = 1
 
     def take(self, numbers, bucket):
         """0 or 1 of each parameter of the bucket; nothing where DDP applies every average."""
+        ddp, is_static = self._ddp(), self.are_static()
         used = [int(self._used[i] and each.grad is not None) for i, each in zip(numbers, bucket.parameters())]
         for i in numbers:
-            self._used[i] = 0
-        if self._has_ddp:
-            self._counts = self._counts and not bucket.is_last()
-        return used if self._drops else []
-
-
-def _drops_averages(ddp):
-    """Whether parameters may have no gradient on any rank, and DDP then drops their averages."""
-    return ddp.find_unused_parameters or ddp.static_graph
+            self._used[i] = self._used[i] if is_static else 0
+        if bucket.is_last():
+            self._reduced = self._passes_of(ddp)
+        return used if ddp is None or ddp.find_unused_parameters or is_static else []
 
 
 def hook(carried, bucket):
     """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
     if not isinstance(carried, state):
         return _failed(f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
-    return carried.start(bucket)
+    try:
+        return carried.start(bucket)
+    except Exception as raised:  # pylint: disable=broad-except  # DDP could not go on
+        return _failed(str(raised))

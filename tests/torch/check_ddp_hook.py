@@ -31,5 +31,36 @@ def test_example_trains(program, ranks, steps, options):
     assert program == EXAMPLE or "which is ok_topk: 512 of 10240 values" in said
 
 
+AT_EXIT = """
+namespace Kokkos { bool is_initialized() noexcept; }
+struct holder { ~holder() { if (!Kokkos::is_initialized()) __builtin_abort(); } }; // as a view of Kokkos does
+extern "C" void hold() { static holder one; }
+"""
+HOLDS = """
+import ctypes, re, sys
+import torch, torch.distributed as dist
+import oktopk_torch
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+average = oktopk_torch.averager(None, "topk_a(density=1)")
+average(torch.ones(4), key="a")
+if len(sys.argv) == 2:
+    print(next(iter(re.findall(r"/\\S*kokkos\\S*core\\S*", open("/proc/self/maps").read())), ""))
+else:
+    ctypes.CDLL(sys.argv[2]).hold()
+"""
+
+
+def test_what_lives_until_exit_finds_kokkos_initialised(tmp_path):
+    """A view that another library keeps as a static object, where the module was the first to initialise Kokkos."""
+    program = tmp_path / "program.py"
+    program.write_text(HOLDS)
+    kokkos = succeed(sys.executable, program, tmp_path / "store").strip()
+    if not kokkos:
+        pytest.skip("Kokkos is no shared library here")
+    (tmp_path / "other.cpp").write_text(AT_EXIT)
+    succeed("c++", "-shared", "-fPIC", tmp_path / "other.cpp", kokkos, "-o", tmp_path / "other.so")
+    succeed(sys.executable, program, tmp_path / "second", tmp_path / "other.so")
+
+
 def test_example_is_short():
     assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 40

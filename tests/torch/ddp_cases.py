@@ -6,10 +6,12 @@ A case that fails ends all of them. It says what it is about; a scheme is one of
 
 import copy
 import io
+import itertools
 import struct
 import sys
 import tempfile
 import time
+import unittest.mock
 
 import oktopk_torch
 import torch
@@ -62,10 +64,10 @@ def move(optimizer, loss):
 class Training:
     """A model with DDP, the hook and an optimizer."""
 
-    def __init__(self, scheme, optimizer="sgd", rate=0.01, cap=25.0, **options):
+    def __init__(self, scheme, optimizer="sgd", rate=0.01, cap=25.0, static=False, **options):
         """`optimizer` is sgd, adamw, or corrected: plain SGD, with the momentum in the state."""
         torch.manual_seed(5)
-        self.ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=cap)
+        self.ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=cap, static_graph=static)
         self.borders = []  # of the buckets of each iteration
         self.state = oktopk_torch.state(self.ddp, scheme, momentum=0.9 if optimizer == "corrected" else 0.0, **options)
         self.ddp.register_comm_hook(self.state, self.hook)
@@ -347,6 +349,25 @@ def test_goes_on_to_the_bit(scheme):
             assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
 
 
+def test_a_static_graph_goes_on_to_the_bit(scheme):
+    """DDP of torch 1.13 builds other buckets after its second iteration there."""
+    whole = Training(scheme, cap=0.01, static=True)
+    for before in (3, 5):
+        for step in range(0 if before == 3 else 3, before):
+            whole.step(step)
+        saved, kept = whole.saved(), copy.deepcopy(whole.ddp.module)
+        again = Training(scheme, cap=0.01, static=True)
+        again.load(saved)
+        assert torch.equal(whole.weights(), weights_of(kept))
+        straight = Training(scheme, cap=0.01, static=True)
+        for step in range(before + 6):
+            straight.step(step)
+        for step in range(before, before + 6):
+            again.step(step)
+        assert torch.equal(straight.weights(), again.weights()), before
+        assert again.borders[0] != again.borders[-1] == straight.borders[-1]
+
+
 def test_says_what_is_wrong(_):
     """On every rank, and the next state can be made."""
     model, last = nn.Linear(8, 8), is_last()
@@ -358,6 +379,7 @@ def test_says_what_is_wrong(_):
             ("density=", f"topk_a(density={0.1 if last else 0.2})", {}),
             ("momentum", "topk_a", {"momentum": 1.0}), ("nesterov", "topk_a", {"nesterov": True})):
         refused(words, oktopk_torch.state, model, scheme, **options)
+    assert "make_allreduce" not in message_of(oktopk_torch.state, model, "okk_topk")
     refused("length", oktopk_torch.state, nn.Linear(8, 9 if last else 8), "topk_a")
     assert issubclass(oktopk_torch.Error, RuntimeError)
     oktopk_torch.state(model, "topk_a")
@@ -404,6 +426,8 @@ def test_a_fault_of_one_rank_comes_to_all(scheme):
             loss.backward()
         except RuntimeError as error:
             assert f"rank {last}: the value at index 0 is not finite" in str(error), error
+            names = training.state.state_dict()["parameters"]
+            assert any(f"index 0 of {name}" in str(error) for name in names), error
         else:
             raise AssertionError("no error came")
         assert torch.equal(weights, training.weights())
@@ -461,17 +485,19 @@ def test_an_average_of_something_else_is_an_error(_):
     """On every rank, also where one rank alone has it, and the next call works."""
     average, last = oktopk_torch.averager(None, "ok_topk"), is_last()
     average(torch.ones(8), key="a")
-    for wrong, words in ((torch.ones(8, dtype=torch.float64), "float64"), (torch.ones(8, dtype=torch.int64), "int64"),
+    for wrong, words in ((None, "is None"), (torch.ones(8).numpy(), "is of type ndarray, and no tensor"),
+                         (torch.ones(8, dtype=torch.float64), "float64"), (torch.ones(8, dtype=torch.int64), "int64"),
                          (torch.ones(9), "has 9 values, and had 8"), (torch.ones(8).to_sparse(), "sparse"),
                          (torch.ones(8, device="meta"), "lies on meta")):
         said = message_of(average, wrong if last else torch.ones(8), key="a")
-        assert words in said or not last, said
+        assert words in said and "key 'a'" in said, said
+        refused("key 'b'", average, wrong if last else torch.ones(8), key="b")
         if words != "has 9 values, and had 8":
             refused(words, average, wrong, key="new")
         average(torch.ones(8), key="a")
     refused("key", average, torch.ones(8), key="b" if last else "c")
     nan = torch.full((8,), float("nan") if last else 1.0)
-    refused("not finite", average, nan, key="a")
+    refused("not finite: index 0 of a", average, nan, key="a")
     refused("not finite", average(nan, key="a", async_op=True).wait)
     assert torch.equal(average(torch.zeros(8), key="d"), torch.zeros(8))
     refused("no text", oktopk_torch.averager, None, 3)
@@ -765,7 +791,7 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     saved = [None] * ranks
     dist.all_gather_object(saved, training.state.state_dict())
     for before in (1, ranks + 1):  # as if so many had saved
-        states = [{**saved[i % ranks], "ranks": before} for i in range(before)]
+        states = [{**saved[i % ranks], "ranks": before, "rank": i} for i in range(before)]
         again = Training(scheme, cap=0.01)
         refused("other_ranks=True", again.state.load_state_dict, states[0])
         again.state.load_state_dict(states, other_ranks=True)
@@ -778,6 +804,315 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of(saved[rank]) * ranks, rtol=1e-5)
     other = {**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}
     refused("other parameters", one.state.load_state_dict, [other], other_ranks=True)
+
+
+def test_what_ddp_counts_as_used_is_averaged(_):
+    """As DDP alone does: where the forward method is called by its name, where uses lie within `no_sync`, and where a
+    parameter is frozen before the state is made."""
+    def by_name(ddp, inputs):
+        ddp.forward(inputs, [0, 1]).backward()
+
+    def without_sync(ddp, inputs):
+        with ddp.no_sync():
+            ddp(inputs, [0, 1]).backward()
+        ddp(inputs, [0]).backward()
+
+    def frozen(ddp, inputs):
+        ddp(inputs, [0, 1]).backward()
+
+    finds = {"find_unused_parameters": True}
+    for train, flags in ((by_name, {}), (by_name, finds), (by_name, {"static_graph": True}), (without_sync, finds), (frozen, finds)):
+        weights = []
+        for is_hooked in (False, True):
+            ddp = DistributedDataParallel(Optional(2, 64), **flags)
+            ddp.module.parts[1].requires_grad_(train is not frozen)
+            if is_hooked:
+                ddp.register_comm_hook(oktopk_torch.state(ddp, "topk_a(density=1)"), oktopk_torch.hook)
+            optimizer = torch.optim.SGD(ddp.parameters(), 0.1)
+            for _step in range(3):
+                optimizer.zero_grad()
+                train(ddp, torch.full((2, 64), 1.0 + dist.get_rank()))
+                optimizer.step()
+            weights.append(weights_of(ddp))
+        assert torch.allclose(*weights, atol=1e-6), (train, flags, weights)
+
+
+class Beside(nn.Module):
+    """A network, and a part that it does not use."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part, self.used = part, Crossed()
+
+    def forward(self, inputs):
+        return self.used(inputs)
+
+
+def test_what_ddp_ignores_is_ignored(scheme):
+    """A sparse embedding, a complex parameter, a dense one: and a training that was saved goes on to the bit."""
+    for part in (nn.Embedding(10, 4, sparse=True), nn.ParameterList([nn.Parameter(torch.zeros(3, dtype=torch.complex64))]),
+                 nn.Linear(30, 30)):
+        def made(part):
+            torch.manual_seed(5)
+            model = Beside(copy.deepcopy(part))
+            names = [f"part.{name}" for name, _ in part.named_parameters()]
+            DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, names)
+            ddp, state = hooked(model, scheme, {"clip_norm": 1e3})
+            return ddp, state, torch.optim.SGD(model.used.parameters(), 0.003)
+
+        whole, state, optimizer = made(part)
+        for step in range(4):
+            move(optimizer, lambda: loss_of(whole, step))
+        again, state_again, optimizer_again = made(part)
+        again.load_state_dict(whole.state_dict())
+        state_again.load_state_dict(state.state_dict())
+        for step in range(4, 8):
+            move(optimizer, lambda: loss_of(whole, step))
+            move(optimizer_again, lambda: loss_of(again, step))
+        assert torch.equal(weights_of(whole.module.used), weights_of(again.module.used)), part
+        assert not any(name.startswith("part.") for name in state.state_dict()["parameters"])
+
+
+def test_ddp_goes_on_behind_an_error(_):
+    """Where the pass that failed has left parameters unused, DDP counts the uses of the next pass anew."""
+    ddp, _ = hooked(Optional(), "topk_a(density=1)", find_unused_parameters=True, bucket_cap_mb=0.0001)
+    ddp(torch.ones(4, 40), range(4)).backward()
+    refused("not finite", ddp(torch.full((4, 40), float("nan") if is_last() else 1.0), [0]).backward)
+    for each in ddp.parameters():
+        each.grad = None
+    ddp(torch.ones(4, 40), [0, 1] if is_last() else [0]).backward()
+    assert ddp.module.parts[1].grad is not None and ddp.module.parts[2].grad is None
+    assert torch.allclose(ddp.module.parts[1].grad, torch.full((40,), 1 / dist.get_world_size()))
+
+
+def test_sums_of_the_group_are_not_those_of_the_program(_):
+    """The thread of the averages calls the allreduce of Gloo while the program calls one, or DDP for its map of uses; in a
+    part of the ranks as well."""
+    rank, part = dist.get_rank(), dist.new_group([0, 1])
+    for group in (None, part) if rank < 2 else (None,):
+        ranks = dist.get_world_size(group)
+        for scheme in ("dense", "random_mask(density=1)", "automatic(density=0.5)"):
+            average = oktopk_torch.averager(group, scheme)
+            came_out = torch.zeros(1000)
+            for step in range(5):
+                gradient, loss = torch.full((1000,), 1.0 + rank), torch.full((1000,), 100.0 + rank)
+                future = average(gradient, key="a", async_op=True)
+                time.sleep(0.3 * rank if step == 3 and rank < 2 else 0)
+                dist.all_reduce(loss, group=group)
+                future.wait()
+                came_out += gradient
+                assert (loss == 100 * ranks + ranks * (ranks - 1) / 2).all(), (scheme, step, loss)
+            everywhere = carried(average)[0]["a"] + 0
+            dist.all_reduce(everywhere, group=group)
+            assert torch.allclose(everywhere + ranks * came_out, torch.full((1000,), 5.0 * ranks * (ranks + 1) / 2)), scheme
+    dist.barrier()
+    gradients = []
+    for scheme in (None, "dense"):
+        torch.manual_seed(1)
+        net = nn.Sequential(*[nn.Linear(32, 32) for _ in range(6)])
+        ddp = DistributedDataParallel(net, bucket_cap_mb=0.002, find_unused_parameters=True)
+        if scheme:
+            ddp.register_comm_hook(oktopk_torch.state(ddp, scheme), oktopk_torch.hook)
+        net[4].weight.register_hook(lambda _: time.sleep(0.2 * rank))
+        for step in range(3):
+            ddp.zero_grad()
+            ddp(torch.full((4, 32), 1.0 + rank + step)).sum().backward()
+        gradients.append(torch.cat([each.grad.flatten() for each in net.parameters()]))
+    assert torch.allclose(*gradients, rtol=1e-4, atol=1e-5)
+
+
+def test_calls_in_another_order_are_an_error_that_names_them(_):
+    """On every rank, of keys of one length, of averagers, and of states; and nothing is lost."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    for scheme in ("ok_topk(density=1)", "topk_a(density=1)", "dense"):
+        average, other = (oktopk_torch.averager(None, scheme) for _ in range(2))
+        for each, key in itertools.product((average, other), "pq"):
+            each(torch.full((64,), 1.0 + rank), key=key)
+        said = message_of(average, torch.ones(64), key="q" if is_last() else "p")
+        assert "key 'p'" in said and "key 'q'" in said, said
+        said = message_of(other if is_last() else average, torch.ones(64), key="p")
+        assert said.count("key 'p' of averager") == 2, said
+        assert (average(torch.full((64,), 1.0 + rank), key="p") == (ranks + 1) / 2).all()
+        first, second = (hooked(Optional(1, 64), scheme)[0] for _ in range(2))
+        for each in (first, second):
+            each(torch.full((1, 64), 1.0 + rank), [0]).backward()
+        said = message_of((second if is_last() else first)(torch.ones(1, 64), [0]).backward)
+        assert said.count("backward pass of state") == 2, said
+
+
+def test_a_state_of_another_rank_is_refused(_):
+    """On every rank, and nothing has changed; a state of before this was saved is read."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    average, again = (oktopk_torch.averager(None, "topk_a(k=1)") for _ in range(2))
+    average(torch.arange(10.0) * (rank + 1), key="x")
+    box = [average.state_dict() if rank == 0 else None]
+    dist.broadcast_object_list(box)
+    refused("is of rank 0, and this is rank 1", again.load_state_dict, box[0])
+    refused("at place 1 is of rank 0", again.load_state_dict, [{**box[0], "ranks": ranks + 1}] * (ranks + 1), other_ranks=True)
+    refused("would count twice", again.load_state_dict, {**box[0], "ranks": 1}, other_ranks=True)
+    refused("other_ranks=True", again.load_state_dict, box * 2)
+    assert again.residual_norm() == 0
+    mine = average.state_dict()
+    for saved in (mine, {name: each for name, each in mine.items() if name != "rank"}):
+        again.load_state_dict(saved)
+        assert again.residual_norm() == average.residual_norm() > 0
+    assert list(oktopk_torch.state(nn.Linear(8, 8)).state_dict()["steps"]) == [""]  # a key that a checkpoint of torch takes
+
+
+def test_what_a_callback_raises_comes_to_all(_):
+    """A schedule, a scaler: by name, on every rank; the step changes nothing, and the next one works."""
+    rank, last = dist.get_rank(), dist.get_world_size() - 1
+
+    class Raising:
+        """Raises in its second call on the last rank: there is one in each bucket."""
+        calls = 0
+
+        def get_scale(self):
+            self.calls += 1
+            if rank == last and 4 < self.calls <= 8:
+                raise IndexError("no number")
+            return 1.0
+
+    def schedule(step):
+        if step == 1 and rank == last:
+            raise IndexError("no number")
+        return 0.5
+
+    for how in ({"density": schedule}, {"grad_scaler": Raising()}):
+        ddp, state = hooked(Optional(), "topk_a(density=0.5)", how, bucket_cap_mb=0.0001, find_unused_parameters=True)
+        went_in, came_out = torch.zeros(4, 40), torch.zeros(4, 40)
+        for step in range(4):
+            ddp.zero_grad()
+            backward = ddp(inputs_of(step, rank), range(4)).backward
+            if step == 1:
+                said = message_of(backward)
+                assert f"rank {last}: the " in said and "IndexError('no number')" in said, said
+                continue
+            backward()
+            went_in += inputs_of(step, rank)
+            came_out += torch.stack([each.grad for each in ddp.parameters()])
+        check_sums(residuals_of(state).reshape(4, 40), came_out, went_in)
+    average = oktopk_torch.averager(None, "topk_a", density=schedule)
+    for step in range(3):
+        if step == 1:
+            refused("IndexError('no number')", average, torch.ones(8))
+        else:
+            average(torch.ones(8))
+
+
+def test_gradients_below_the_norm_are_not_scaled(_):
+    """In any buckets, before and after DDP builds others. Above it each bucket is scaled by the norm of those up to it."""
+    for cap in (25.0, 0.0001):
+        ddp, state = hooked(Optional(4, 64), "topk_a(density=1)", {"clip_norm": 1.0}, bucket_cap_mb=cap)
+        for step in range(8):
+            inputs = torch.zeros(4, 64)
+            inputs[step % 4] = 0.9 / 8
+            ddp.zero_grad()
+            ddp(inputs, range(4)).backward()
+            assert torch.allclose(ddp.module.parts[step % 4].grad, inputs[step % 4]), (cap, step)
+        ddp.zero_grad()
+        ddp(torch.full((4, 64), 3.0 / 8), range(4)).backward()
+        norms = sorted((each.grad.norm().item() for each in ddp.parameters()), reverse=True)
+        expected = [0.5] * 4 if cap > 1 else [(i + 1) ** -0.5 for i in range(4)]
+        assert state.last_step()["buckets"] == (1 if cap > 1 else 4)
+        assert all(abs(one - other) < 1e-5 for one, other in zip(norms, expected)), norms
+
+
+def test_a_state_from_before_there_was_a_group_is_made_by_its_first_use(scheme):
+    """And does what another one does. Without a group its use is an error."""
+    weights = []
+    for later in (False, True):
+        torch.manual_seed(5)
+        model = Crossed()
+        with unittest.mock.patch.object(dist, "is_initialized", return_value=not later):
+            state = oktopk_torch.state(model, scheme)
+        assert ("_native" in vars(state)) is not later
+        ddp = DistributedDataParallel(model)
+        ddp.register_comm_hook(state, oktopk_torch.hook)
+        optimizer = torch.optim.SGD(ddp.parameters(), 0.003)
+        for step in range(4):
+            move(optimizer, lambda: loss_of(ddp, step))
+        weights.append(weights_of(ddp))
+    assert torch.equal(*weights)
+    with unittest.mock.patch.object(dist, "is_initialized", return_value=False), \
+            unittest.mock.patch.object(dist.group, "WORLD", None):
+        early = oktopk_torch.state(Crossed(), scheme)
+        refused("init_process_group first", early.residual_norm)
+    assert early.residual_norm() == 0
+
+
+def test_a_state_is_taken_in_part_on_request(scheme):
+    """After a part is trained that was frozen, and with the names that torch.compile gives."""
+    class Compiled(nn.Module):
+        """Names its parameters as what torch.compile makes."""
+
+        def __init__(self, inner):
+            super().__init__()
+            self._orig_mod = inner
+
+        def forward(self, inputs):
+            return self._orig_mod(inputs)
+
+    model = Crossed()
+    model.first.requires_grad_(False)
+    ddp, state = hooked(Compiled(model), scheme, {"momentum": 0.9})
+    for step in range(3):
+        loss_of(ddp, step).backward()
+    whole, taken = hooked(Crossed(), scheme, {"momentum": 0.9})
+    refused("do not fit: ['first.bias', 'first.weight'] (partial=True", taken.load_state_dict, state.state_dict())
+    taken.load_state_dict(state.state_dict(), partial=True)
+    for now, before in zip(carried(taken), carried(state)):
+        assert list(now) == [name for name, _ in Crossed().named_parameters()] and before["last.weight"].count_nonzero() > 0
+        for name, each in now.items():
+            assert torch.equal(each, before.get(name, torch.zeros_like(each))), name
+    loss_of(whole, 3).backward()
+    other = oktopk_torch.state(nn.ModuleDict({"last": nn.Linear(3, 1)}), scheme, momentum=0.9)
+    refused("last.weight has 3 values, and had 64", other.load_state_dict, state.state_dict(), partial=True)
+
+
+def test_pairs_of_options_hold_for_200_steps(_):
+    """Every pair of them is on, off, and one of both: ranks have the same weights, which are those of DDP alone where all is
+    sent, and nothing is lost where it is not."""
+    if dist.get_world_size() > 2:
+        return
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    columns = list(itertools.combinations(range(5), 3))[:6]
+    for row in range(6):  # a covering array: the last row has no option
+        finds, static, no_sync, view, freezes, clips = (row in column for column in columns)
+        weights = []
+        for scheme in (None, "topk_a(density=1)", "ok_topk(density=0.1)"):
+            model = Optional()
+            model.parts[2].requires_grad_(not freezes)
+            ddp = DistributedDataParallel(model, find_unused_parameters=finds, static_graph=static, bucket_cap_mb=0.0001,
+                                          gradient_as_bucket_view=view)
+            if scheme:
+                state = oktopk_torch.state(ddp, scheme, clip_norm=30.0 if clips else 0.0)
+                ddp.register_comm_hook(state, oktopk_torch.hook)
+            went_in, came_out = torch.zeros(4, 40, dtype=torch.float64), torch.zeros(4, 40, dtype=torch.float64)
+            for step in range(200):
+                uses = [[0, 1, 3] if static else use_of(step, r) if finds else list(range(4)) for r in range(ranks)]
+                times = 2 if no_sync and step > 1 and step % 2 == 0 else 1
+                inputs = inputs_of(step, rank)
+                for each in model.parts:
+                    each.grad = None
+                if times == 2:
+                    with ddp.no_sync():
+                        ddp(inputs, uses[rank]).backward()
+                ddp(inputs, uses[rank]).backward()
+                for i in uses[rank]:
+                    went_in[i] += times * inputs[i] if model.parts[i].requires_grad else 0
+                for i, each in enumerate(model.parts):
+                    if each.grad is not None:
+                        came_out[i] += each.grad
+                        each.data -= 0.01 * each.grad
+            check_same_everywhere(weights_of(ddp), row, scheme)
+            weights.append(weights_of(ddp))
+            if scheme:
+                residuals = torch.zeros_like(went_in)
+                for name, each in carried(state)[0].items():
+                    residuals[int(name.split(".")[1])] = each
+                check_sums(residuals, came_out, went_in, atol=1e-3, said=(row, scheme))
+        assert torch.allclose(weights[0], weights[1], rtol=1e-4, atol=1e-4), row
 
 
 def test_what_ddp_offers_trains(scheme):
