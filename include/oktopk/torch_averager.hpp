@@ -108,7 +108,7 @@ public:
   int add(std::string const& key, std::int64_t length, std::string const& fault) {
     agreement terms("oktopk_torch: average");
     terms.note(fault::option_out_of_range, fault);
-    terms.fact("key", key).fact("length", length).check_on(comm_);
+    terms.fact("key", key).fact("length of key '" + key + "'", length).check_on(comm_);
     names_.push_back(key);
     lengths_.push_back(length);
     used_.push_back(0);

@@ -61,9 +61,9 @@ class _Company:
         self.made, self.group = 0, self._beside(group)
 
     @staticmethod
-    def _beside(group):
+    def _beside(group):  # pylint: disable=protected-access
         c10d = torch.distributed.distributed_c10d
-        if group.size() == 1 or group not in c10d._pg_names:  # pylint: disable=protected-access
+        if group.size() == 1 or group not in c10d._pg_names:
             return None  # one rank, or a group that torch.distributed does not know
         of_cpu = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
         limit = getattr(getattr(of_cpu, "options", None), "_timeout", c10d.default_pg_timeout)
@@ -73,8 +73,7 @@ class _Company:
         if not issubclass(c10d.ProcessGroupGloo, torch.distributed.ProcessGroup):  # torch 2.0
             return None
         # `new_group` waits for all ranks of the program here, also for those that are not in the group.
-        store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}",  # pylint: disable=protected-access
-                                 c10d._get_default_store())  # pylint: disable=protected-access
+        store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}", c10d._get_default_store())
         return c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
 
 
@@ -228,7 +227,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
             if is_state and names != self._names and not partial:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
-                fault = f"the parameters of the saved state and of the model do not fit: {others} (partial=True takes the others)"
+                fault = f"the parameters of the saved state and of the model do not fit: {others} (partial=True takes what both have)"
             elif before != ranks and not other_ranks:
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
             elif other_ranks and isinstance(saved, (list, tuple)):
@@ -243,7 +242,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                              "rank saves and loads its own state")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, is_state and partial, saved_by,
+        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, bool(is_state and partial), saved_by,
                                                   self._steps_of_borders(), factor, clears, density))
         self._steps = steps
         if not is_state:

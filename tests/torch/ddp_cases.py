@@ -139,10 +139,16 @@ def is_last():
 
 def hooked(module, scheme="ok_topk(density=0.1)", how=None, **of_ddp):
     """A module with DDP and the hook, and the state; `how` are options of the state."""
-    ddp = DistributedDataParallel(module, **of_ddp)
+    ddp = of_ddp.pop("made", DistributedDataParallel)(module, **of_ddp)
     state = oktopk_torch.state(ddp, scheme, **(how or {}))
     ddp.register_comm_hook(state, oktopk_torch.hook)
     return ddp, state
+
+
+def in_small_buckets(module, **of_ddp):
+    """DDP with a bucket for each parameter, at the latest from its second iteration on: else its first one takes 1 MiB."""
+    with unittest.mock.patch.object(dist, "_DEFAULT_FIRST_BUCKET_BYTES", 1):
+        return DistributedDataParallel(module, bucket_cap_mb=0.0001, **of_ddp)
 
 
 def check_same_everywhere(tensor, *said):
@@ -277,7 +283,8 @@ def test_unused_parameters_lose_nothing(scheme):
 
 
 def test_a_use_without_synchronisation_is_none(_):
-    """DDP leaves the gradient of a parameter alone that was used within `no_sync` only: the residual waits as well."""
+    """DDP before torch 2.4 leaves the gradient of a parameter alone that was used within `no_sync` only: the residual waits as
+    well."""
     ddp, state = hooked(Optional(2, 64), find_unused_parameters=True)
     ddp(torch.ones(2, 64), [0, 1]).backward()
     waiting = carried(state)[0]["parts.1"]
@@ -285,7 +292,7 @@ def test_a_use_without_synchronisation_is_none(_):
         ddp(torch.ones(2, 64), [0, 1]).backward()
     ddp(torch.ones(2, 64), [0]).backward()
     assert waiting.count_nonzero() > 32
-    assert torch.equal(carried(state)[0]["parts.1"], waiting)
+    assert torch.equal(carried(state)[0]["parts.1"], waiting) is not (torch.__version__ >= (2, 4))
 
 
 def test_a_gradient_that_stays_is_not_touched(_):
@@ -875,7 +882,7 @@ def test_what_ddp_ignores_is_ignored(scheme):
 
 def test_ddp_goes_on_behind_an_error(_):
     """Where the pass that failed has left parameters unused, DDP counts the uses of the next pass anew."""
-    ddp, _ = hooked(Optional(), "topk_a(density=1)", find_unused_parameters=True, bucket_cap_mb=0.0001)
+    ddp, _ = hooked(Optional(), "topk_a(density=1)", find_unused_parameters=True, made=in_small_buckets)
     ddp(torch.ones(4, 40), range(4)).backward()
     refused("not finite", ddp(torch.full((4, 40), float("nan") if is_last() else 1.0), [0]).backward)
     for each in ddp.parameters():
@@ -964,12 +971,11 @@ def test_what_a_callback_raises_comes_to_all(_):
     rank, last = dist.get_rank(), dist.get_world_size() - 1
 
     class Raising:
-        """Raises in its second call on the last rank: there is one in each bucket."""
-        calls = 0
+        """A scaler that raises in a step on the last rank."""
+        step = 0
 
         def get_scale(self):
-            self.calls += 1
-            if rank == last and 4 < self.calls <= 8:
+            if rank == last and self.step == 1:
                 raise IndexError("no number")
             return 1.0
 
@@ -979,11 +985,11 @@ def test_what_a_callback_raises_comes_to_all(_):
         return 0.5
 
     for how in ({"density": schedule}, {"grad_scaler": Raising()}):
-        ddp, state = hooked(Optional(), "topk_a(density=0.5)", how, bucket_cap_mb=0.0001, find_unused_parameters=True)
+        ddp, state = hooked(Optional(), "topk_a(density=0.5)", how, made=in_small_buckets, find_unused_parameters=True)
         went_in, came_out = torch.zeros(4, 40), torch.zeros(4, 40)
         for step in range(4):
             ddp.zero_grad()
-            backward = ddp(inputs_of(step, rank), range(4)).backward
+            backward, Raising.step = ddp(inputs_of(step, rank), range(4)).backward, step
             if step == 1:
                 said = message_of(backward)
                 assert f"rank {last}: the " in said and "IndexError('no number')" in said, said
@@ -1002,19 +1008,20 @@ def test_what_a_callback_raises_comes_to_all(_):
 
 def test_gradients_below_the_norm_are_not_scaled(_):
     """In any buckets, before and after DDP builds others. Above it each bucket is scaled by the norm of those up to it."""
-    for cap in (25.0, 0.0001):
-        ddp, state = hooked(Optional(4, 64), "topk_a(density=1)", {"clip_norm": 1.0}, bucket_cap_mb=cap)
+    for made in (DistributedDataParallel, in_small_buckets):
+        ddp, state = hooked(Optional(4, 64), "topk_a(density=1)", {"clip_norm": 1.0}, made=made)
         for step in range(8):
             inputs = torch.zeros(4, 64)
             inputs[step % 4] = 0.9 / 8
             ddp.zero_grad()
             ddp(inputs, range(4)).backward()
-            assert torch.allclose(ddp.module.parts[step % 4].grad, inputs[step % 4]), (cap, step)
+            assert torch.allclose(ddp.module.parts[step % 4].grad, inputs[step % 4]), (made, step)
         ddp.zero_grad()
         ddp(torch.full((4, 64), 3.0 / 8), range(4)).backward()
         norms = sorted((each.grad.norm().item() for each in ddp.parameters()), reverse=True)
-        expected = [0.5] * 4 if cap > 1 else [(i + 1) ** -0.5 for i in range(4)]
-        assert state.last_step()["buckets"] == (1 if cap > 1 else 4)
+        is_one = made is DistributedDataParallel
+        expected = [0.5] * 4 if is_one else [(i + 1) ** -0.5 for i in range(4)]
+        assert state.last_step()["buckets"] == (1 if is_one else 4)
         assert all(abs(one - other) < 1e-5 for one, other in zip(norms, expected)), norms
 
 
@@ -1035,7 +1042,7 @@ def test_a_state_from_before_there_was_a_group_is_made_by_its_first_use(scheme):
         weights.append(weights_of(ddp))
     assert torch.equal(*weights)
     with unittest.mock.patch.object(dist, "is_initialized", return_value=False), \
-            unittest.mock.patch.object(dist.group, "WORLD", None):
+            unittest.mock.patch.object(dist, "group", unittest.mock.Mock(WORLD=None)):
         early = oktopk_torch.state(Crossed(), scheme)
         refused("init_process_group first", early.residual_norm)
     assert early.residual_norm() == 0
@@ -1083,8 +1090,7 @@ def test_pairs_of_options_hold_for_200_steps(_):
         for scheme in (None, "topk_a(density=1)", "ok_topk(density=0.1)"):
             model = Optional()
             model.parts[2].requires_grad_(not freezes)
-            ddp = DistributedDataParallel(model, find_unused_parameters=finds, static_graph=static, bucket_cap_mb=0.0001,
-                                          gradient_as_bucket_view=view)
+            ddp = in_small_buckets(model, find_unused_parameters=finds, static_graph=static, gradient_as_bucket_view=view)
             if scheme:
                 state = oktopk_torch.state(ddp, scheme, clip_norm=30.0 if clips else 0.0)
                 ddp.register_comm_hook(state, oktopk_torch.hook)
