@@ -12,6 +12,8 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 // The tests that every communicator must pass: include this and call `check_communicator(launch)` in a test case.
 // `launch(body)` runs `body(comm)` on all ranks of one or several worlds, each time with a communicator that nobody has
@@ -240,6 +242,58 @@ void check_allreduce(Comm comm) {
   CHECK(least == most);
 }
 
+/// Bulk 7: NaN of one rank and of several, zeros of both signs and infinities reach all ranks, with the same bits; in
+/// short and in long vectors.
+template <class Value, class E, class Comm>
+void check_special_values(Comm comm) {
+  using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+  E const exec;
+  Value const nan = std::numeric_limits<Value>::quiet_NaN();
+  Value const inf = std::numeric_limits<Value>::infinity();
+  int const last = comm.size() - 1;
+  for (std::size_t const count : {std::size_t(1), std::size_t(17), std::size_t(20001)}) {
+    for (oktopk::reduction const op : {oktopk::reduction::max, oktopk::reduction::min}) {
+      bool const max = op == oktopk::reduction::max;
+      auto const first = static_cast<Value>(comm.rank());
+      std::vector<Value> const mine = {
+          comm.rank() == 0 ? nan : first,
+          comm.rank() == last ? -nan : first,                                              // each of one rank
+          std::bit_cast<Value>(std::bit_cast<pattern>(nan) + static_cast<pattern>(first)), // another one on each
+          comm.rank() == last ? Value(-0.0) : Value(0),
+          comm.rank() == 0 ? Value(-0.0) : Value(0),
+          comm.rank() == last ? (max ? inf : -inf) : first,
+          comm.rank() == 0 ? (max ? -inf : inf) : first};
+      bulk_numbers<Value, E> const numbers(count);
+      for (std::size_t shift = 0; shift < mine.size(); ++shift) {
+        for (std::size_t i = 0; i < count; ++i) {
+          numbers.all()[i] = mine[(i + shift) % mine.size()];
+        }
+        reduce(exec, comm, numbers, op, oktopk::phase::reduce);
+        std::string wrong;
+        std::vector<pattern> least;
+        for (std::size_t i = 0; i < count; ++i) {
+          Value const got = numbers.all()[i];
+          std::size_t const which = (i + shift) % mine.size();
+          bool const right = which < 3    ? std::isnan(got)
+                             : which < 5  ? got == 0 && std::signbit(got) == (!max || comm.size() == 1) // alone: -0
+                             : which == 5 ? got == (max ? inf : -inf)
+                                          : got == (comm.size() == 1 ? mine[6] : Value(max ? last : 1));
+          wrong += right ? "" : " " + std::to_string(which) + " at " + std::to_string(i);
+          least.push_back(std::bit_cast<pattern>(got));
+        }
+        CHECK(wrong.substr(0, 100) == "");
+        std::vector<pattern> most = least;
+        oktopk::collective_workspace workspace;
+        oktopk::allreduce_integers(comm, std::span<pattern>(least), oktopk::reduction::min, oktopk::phase::control,
+                                   workspace);
+        oktopk::allreduce_integers(comm, std::span<pattern>(most), oktopk::reduction::max, oktopk::phase::control,
+                                   workspace);
+        CHECK(least == most);
+      }
+    }
+  }
+}
+
 /// What is wrong when a rank goes on with a communicator that it has left.
 template <class Comm>
 void check_left(Comm comm, int to, int from) {
@@ -297,6 +351,8 @@ void check_communicator(Launch const& launch) {
   launch([]<oktopk::communicator Comm>(Comm comm) { check_groups<E>(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<float, E>(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<double, E>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_special_values<float, E>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_special_values<double, E>(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_cancellation<E>(comm); });
 }
 

@@ -23,6 +23,7 @@ TEST_CASE("the communicator's own allreduce reduces by sum, maximum and minimum"
   CHECK(wrong_results<native_subject, float>() == "");
   CHECK(wrong_results<native_subject, double>() == "");
   CHECK(unsound_somewhere<native_subject, float>() == "");
+  CHECK(special_values_lost<native_subject>() == "");
   CHECK(wrong_when_staged<native_subject, float>() == "");
   CHECK(native_subject::algorithm<counting, float>::name() == "native");
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/reduce.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,15 +37,34 @@ namespace detail {
 /// One element of a reduction. Sums of integers that overflow wrap around: damaged numbers may give any sum.
 template <class T>
 T reduce_two(reduction op, T a, T b) {
-  switch (op) {
-  case reduction::min: return std::min(a, b);
-  case reduction::max: return std::max(a, b);
-  case reduction::sum: break;
-  }
   if constexpr (std::integral<T>) {
+    switch (op) {
+    case reduction::min: return std::min(a, b);
+    case reduction::max: return std::max(a, b);
+    case reduction::sum: break;
+    }
     return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
   } else {
-    return a + b;
+    return op == reduction::sum ? a + b : op == reduction::max ? larger::of(a, b) : smaller::of(a, b);
+  }
+}
+
+/// Makes host values ready for a library whose own maxima and minima lose a NaN or give ranks other bits, as those of
+/// MPI and Gloo do: it reduces the integers of `to_order`. Sums are left as they are.
+template <gradient_value T>
+void to_order(std::span<T> values, reduction op) {
+  ordering<T> const each{values.data(), op == reduction::max};
+  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
+    each(i);
+  }
+}
+
+/// The values that came out.
+template <gradient_value T>
+void from_order(std::span<T> values, reduction op) {
+  ordering_back<T> const each{values.data()};
+  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
+    each(i);
   }
 }
 
@@ -153,9 +172,10 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 ///    instance of their `start` sees the bytes that arrived, and may overwrite the bytes that were sent. If
 ///    `ordered_by_instance` is true, the host may not have to wait for that.
 /// 6. `cancel(requests)` — as for control messages.
-/// 7. `allreduce(values, op, phase)` — in place over the whole span, in memory that the communicator reaches; same
-///    length, operation and phase on all ranks; the result is bit-identical on all of them. It is the communicator's
-///    own algorithm, the one that `dense` measures.
+/// 7. `allreduce(values, op, phase)` — in place over the whole span, in memory that the communicator reaches (maxima and
+///    minima: in host memory, if it reaches that); same length, operation and phase on all ranks; the result is
+///    bit-identical on all of them. A result is NaN where a rank had NaN; maxima and minima take -0 for less than 0.
+///    It is the communicator's own algorithm, the one that `dense` measures.
 template <class C>
 concept bulk_communicator =
     std::copy_constructible<C> && detail::ranked<C> && detail::starts_groups<C> && detail::knows_what_arrived<C> &&
@@ -197,6 +217,18 @@ template <class Comm>
 void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1) {
   if constexpr (requires { comm.begin_operation(name, number); }) {
     comm.begin_operation(name, number);
+  }
+}
+
+/// The number of an object that is made on the ranks of a communicator: of the objects made on it or on its copies
+/// before. It is in the tags of the object's messages. Collective, as the making of an object is; sends nothing. 0 for a
+/// communicator without a member of this name: then only other facts tell objects apart.
+template <class Comm>
+std::int64_t number_object(Comm& comm) {
+  if constexpr (requires { comm.number_object(); }) {
+    return comm.number_object();
+  } else {
+    return 0;
   }
 }
 

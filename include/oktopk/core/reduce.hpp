@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 // The operations of reductions in kernels. Each gives the same bits for both orders of its operands, and NaN if one of
 // them is NaN. So ranks that meet in different order agree, and a bad value reaches all of them.
@@ -24,19 +23,63 @@ struct replace {
   }
 };
 
+/// A value as an integer in the order of the numbers: -0 is below 0, and every NaN is the greatest integer, or the
+/// least. A maximum or minimum of such integers has the same bits whatever the order of its operands, and no option of
+/// a compiler changes what a NaN does.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION constexpr signed_bits_of<Value> to_order(Value x, bool nan_is_greatest) {
+  using integer = signed_bits_of<Value>;
+  constexpr integer greatest = std::numeric_limits<integer>::max();
+  if (magnitude_bits(x) > infinity_bits<Value>) {
+    return nan_is_greatest ? greatest : -greatest - 1;
+  }
+  auto const pattern = __builtin_bit_cast(integer, x);
+  return pattern < 0 ? pattern ^ greatest : pattern;
+}
+
+/// The value that `to_order` made the integer from; of any NaN, one and the same NaN.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION constexpr Value from_order(signed_bits_of<Value> place) {
+  constexpr signed_bits_of<Value> greatest = std::numeric_limits<signed_bits_of<Value>>::max();
+  return __builtin_bit_cast(Value, place < 0 ? place ^ greatest : place);
+}
+
+/// Replaces values by their integers, in the same memory.
+template <gradient_value Value>
+struct ordering {
+  Value* values;
+  bool nan_is_greatest;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    values[i] = __builtin_bit_cast(Value, to_order(values[i], nan_is_greatest));
+  }
+};
+
+/// Replaces the integers by the values.
+template <gradient_value Value>
+struct ordering_back {
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    values[i] = from_order<Value>(__builtin_bit_cast(signed_bits_of<Value>, values[i]));
+  }
+};
+
 struct larger {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {
-    Value const tie = detail::sign_bit(a) ? b : a; // zeros of either sign are equal
-    return a > b ? a : (b > a ? b : (a == b ? tie : a + b));
+    auto const x = to_order(a, true);
+    auto const y = to_order(b, true);
+    return from_order<Value>(x > y ? x : y);
   }
 };
 
 struct smaller {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {
-    Value const tie = detail::sign_bit(a) ? a : b;
-    return a < b ? a : (b < a ? b : (a == b ? tie : a + b));
+    auto const x = to_order(a, false);
+    auto const y = to_order(b, false);
+    return from_order<Value>(x < y ? x : y);
   }
 };
 

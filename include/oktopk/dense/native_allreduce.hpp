@@ -13,8 +13,8 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count` and `op` are the same on all. Messages and the order of operations are the
 /// communicator's; any allreduce sends 2n(P-1)/P values at least (Table 1 of the paper). Where the communicator does
-/// not reach the vector it is copied to page-locked host memory and back. The copy back is enqueued on `exec`: this
-/// object must live until `exec` has been waited for.
+/// not reach the vector, or takes maxima and minima in host memory alone, it is copied to page-locked host memory and
+/// back. The copy back is enqueued on `exec`: this object must live until `exec` has been waited for.
 template <execution_space E, communicator Comm, gradient_value Value>
 class native_allreduce {
 public:
@@ -34,7 +34,9 @@ public:
     detail::begin_lossless(exec, op, lost, count);
     auto const size = static_cast<std::size_t>(count);
     detail::cancel_on_unwind const guard(comm);
-    if (comm.template can_access<typename E::memory_space>()) {
+    bool const on_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename E::memory_space>::accessible;
+    bool const staged = op != reduction::sum && !on_host && comm.template can_access<Kokkos::HostSpace>();
+    if (!staged && comm.template can_access<typename E::memory_space>()) {
       detail::fence(exec, "oktopk::native_allreduce::ready");
       comm.allreduce(std::span<Value>(values, size), op, phase::reduce);
       return;
