@@ -16,9 +16,14 @@ TEST_CASE("a stamp says what differs: version, algorithm, call or phase") {
   call_tag const newer(expected.bits() ^ (3U << 16U));
   CHECK(newer.difference(expected) == "version 2 where 1 is expected");
   CHECK(call_tag("topk_a", 1000, 10, 12, phase::reduce).difference(expected) ==
-        "another algorithm, or one of another length or k");
+        "another object, algorithm, length or k");
   CHECK(call_tag("ok_topk", 1001, 10, 12, phase::reduce).difference(expected) ==
-        "another algorithm, or one of another length or k");
+        "another object, algorithm, length or k");
+  for (int other = 1; other < 128; ++other) {
+    CHECK(call_tag("ok_topk", 1000, 10, 12, phase::reduce, other).difference(expected) ==
+          "another object, algorithm, length or k");
+  }
+  CHECK(call_tag("ok_topk", 1000, 10, 12, phase::reduce, 128) == expected);
   CHECK(call_tag("ok_topk", 1000, 10, 13, phase::reduce).difference(expected) ==
         "call (modulo 64) 13 where 12 is expected");
   CHECK(call_tag("ok_topk", 1000, 10, 12, phase::gather).difference(expected) ==

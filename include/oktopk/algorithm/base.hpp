@@ -63,7 +63,7 @@ protected:
     profiling_region const profiled(region);
     statistics_ = {};
     auto const start = clock::now();
-    call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}};
+    call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}, object_};
     try {
       begin_operation(comm_, name_, state_.iteration);
       State next = state_;
@@ -104,6 +104,7 @@ private:
   }
 
   char const* scheme_;
+  std::int64_t const object_ = number_object(comm_);
   error lost_ = order_is_lost(comm_.rank()); // made before memory can be missing
   call_statistics statistics_;
   update_type update_;

@@ -13,23 +13,25 @@ namespace oktopk {
 namespace detail {
 
 /// The origin of a message, in 18 bits of its first number (`fault_report::packed`): the version of the messages, the
-/// phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
+/// phase, a mark of the object, the number of the call. Adds nothing to a message.
 ///
-/// Ranks detect by it that they do not make the same calls. The mark is 7 bits of a hash, the number is modulo 64, so
-/// two calls may have the same tag by chance.
+/// Ranks detect by it that they do not make the same calls. The mark is the number of the object on its communicator
+/// plus a hash of algorithm, length and k, in 7 bits: it differs between any two of 128 objects that are made one after
+/// the other alike, and of others it may be the same by chance. The number of the call is modulo 64.
 class call_tag {
 public:
   /// Version of the messages of all algorithms; it changes when their form changes.
   static constexpr unsigned version = 1;
 
-  call_tag(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use) {
+  call_tag(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use,
+           std::int64_t object = 0) {
     detail::fnv1a hash;
     hash.add(algorithm.data(), algorithm.size());
     hash.add(&length, sizeof(length));
     hash.add(&k, sizeof(k));
-    std::uint64_t const folded = hash.value() ^ (hash.value() >> 32U);
+    std::uint64_t const mark = (hash.value() ^ (hash.value() >> 32U)) + static_cast<std::uint64_t>(object);
     bits_ = (version << 16U) | (static_cast<std::uint32_t>(use) << 13U) |
-            (static_cast<std::uint32_t>(folded % 128) << 6U) | static_cast<std::uint32_t>(call % 64);
+            (static_cast<std::uint32_t>(mark % 128) << 6U) | static_cast<std::uint32_t>(call % 64);
   }
 
   explicit call_tag(std::uint32_t bits) : bits_(bits) {}
@@ -46,8 +48,8 @@ public:
     if (version_of() != expected.version_of()) {
       return differ("version", version_of(), expected.version_of());
     }
-    if (algorithm() != expected.algorithm()) {
-      return "another algorithm, or one of another length or k";
+    if (mark() != expected.mark()) {
+      return "another object, algorithm, length or k";
     }
     if (call() != expected.call()) {
       return differ("call (modulo 64)", call(), expected.call());
@@ -57,7 +59,7 @@ public:
 
 private:
   unsigned version_of() const { return bits_ >> 16U; }
-  unsigned algorithm() const { return (bits_ >> 6U) % 128U; }
+  unsigned mark() const { return (bits_ >> 6U) % 128U; }
   unsigned call() const { return bits_ % 64U; }
   std::string phase_name() const {
     unsigned const use = (bits_ >> 13U) % 8U;
@@ -99,11 +101,12 @@ struct call_context {
   std::int64_t iteration = 0; ///< calls before this one
   detail::first_fault faults; ///< of this rank, and of other ranks once an exchange has reported them
   call_statistics statistics; ///< figures of the steps; each writes its own part
+  std::int64_t object = 0;    ///< number of the object that calls, among those made on `comm`
 
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
 
-  detail::call_tag tag(phase use) const { return {algorithm, length, k, iteration, use}; }
+  detail::call_tag tag(phase use) const { return {algorithm, length, k, iteration, use, object}; }
 
   /// The number in front of a message: the fault in `known`, an earlier copy of `faults`, or the number of entries of
   /// the message.

@@ -35,6 +35,8 @@ public:
     oktopk::detail::begin_operation(bulk_, name, number);
   }
 
+  std::int64_t number_object() { return oktopk::detail::number_object(control_); }
+
   void set_time_limit(std::chrono::nanoseconds limit)
     requires requires(Control& control, Bulk& bulk) {
       control.set_time_limit(limit);

@@ -114,6 +114,7 @@ struct shared_state {
   std::chrono::nanoseconds time_limit = usual_time_limit; ///< zero stands for none
   operation during;
   revocation broken;
+  std::int64_t objects = 0; ///< made on the communicator so far, the same on all ranks
 
   bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
 };
@@ -128,6 +129,7 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+  std::int64_t number_object() { return shared_->objects++; }
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
