@@ -9,6 +9,10 @@
 #include <oktopk/core/version.hpp>
 
 #include <bit>
+#include <cfenv>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 using namespace oktopk_tests;
 using oktopk::agreement;
@@ -73,6 +77,35 @@ TEST_CASE("facts that differ are named with both ranks' values, numbers that dif
     }
   });
   CHECK(unlike(fewer, fault::ranks_disagree, "rank 0 and rank 2") == "");
+}
+
+TEST_CASE("ranks whose arithmetic rounds or treats denormals otherwise are told") {
+  auto const heard_where_one_has = [](auto const& set) {
+    return settled(3, [&](agreement& terms, int rank) {
+      if (rank == 1) {
+        std::fenv_t before{};
+        std::fegetenv(&before);
+        set();
+        terms = agreement("thing");
+        std::fesetenv(&before);
+      }
+    });
+  };
+  std::string const usual =
+      "the ranks disagree: rank 0 has arithmetic = rounds to nearest, keeps denormals, rank 1 has ";
+  for (auto const& [mode, name] : {std::pair(FE_UPWARD, "up"), std::pair(FE_DOWNWARD, "down"),
+                                   std::pair(FE_TOWARDZERO, "towards zero"), std::pair(FE_TONEAREST, "to nearest")}) {
+    outcome const heard = heard_where_one_has([mode = mode] { std::fesetround(mode); });
+    CHECK(heard.code == (mode == FE_TONEAREST ? fault::none : fault::ranks_disagree));
+    CHECK((mode == FE_TONEAREST ||
+           heard.text == "oktopk: " + usual + "arithmetic = rounds " + name + ", keeps denormals"));
+  }
+#ifdef __SSE__ // FTZ is bit 15, DAZ is bit 6
+  CHECK(heard_where_one_has([] { _mm_setcsr(_mm_getcsr() | 0x8000U); }).text ==
+        "oktopk: " + usual + "arithmetic = rounds to nearest, flushes denormals");
+  CHECK(heard_where_one_has([] { _mm_setcsr(_mm_getcsr() | 0x40U); }).text ==
+        "oktopk: " + usual + "arithmetic = rounds to nearest, keeps denormals, reads denormals as zero");
+#endif
 }
 
 TEST_CASE("one rank's fault reaches all, with its code, its sentence and its rank") {

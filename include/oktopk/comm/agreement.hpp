@@ -13,13 +13,42 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// The mode of this thread's arithmetic: "rounds to nearest, keeps denormals". A library that was linked with
+/// -ffast-math, or torch.set_flush_denormal, changes it when the program runs; then this rank adds otherwise.
+inline std::string arithmetic_mode() {
+  auto const sum = [](float a, float b) {
+    float volatile const x = a; // volatile: the compiler must leave the sum to this thread
+    float volatile const y = b;
+    return x + y;
+  };
+  auto const product_is_zero = [](float a, float b) {
+    float volatile const x = a;
+    float volatile const y = b;
+    return magnitude_bits(x * y) == 0;
+  };
+  bool const up = sum(1, 0x1p-30F) != 1;
+  bool const below = sum(1, -0x1p-30F) != 1;
+  bool const above = sum(-1, 0x1p-30F) != -1;
+  return std::string("rounds ") +
+         (up       ? "up"
+          : !below ? "to nearest"
+          : above  ? "towards zero"
+                   : "down") +
+         (product_is_zero(std::numeric_limits<float>::min(), 0.5F) ? ", flushes denormals" : ", keeps denormals") +
+         (product_is_zero(std::numeric_limits<float>::denorm_min(), 0x1p100F) ? ", reads denormals as zero" : "");
+}
+
+} // namespace detail
+
 /// Facts that all ranks must have in common when they make an object together, and the fault of a rank, if any.
 ///
 /// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
-/// same sentence on every rank if facts differ or some rank has a fault. The version of the library and the byte order
-/// are facts of every rank. Agreement costs one allreduce of four words; only if it fails the ranks exchange their
-/// facts. It is the library's defence against ranks that were compiled or called differently, so the exchange has the
-/// same form for all types, versions and byte orders.
+/// same sentence on every rank if facts differ or some rank has a fault. The version of the library, the byte order and
+/// the mode of arithmetic of the thread that makes the object are facts of every rank. Agreement costs one allreduce of
+/// four words; only if it fails the ranks exchange their facts. It is the library's defence against ranks that were
+/// compiled or called differently, so the exchange has the same form for all types, versions and byte orders.
 class agreement {
 public:
   /// Only tests name another library or byte order.
@@ -31,6 +60,7 @@ public:
     }
     fact("version of oktopk", library);
     fact("byte order", order == std::endian::little ? "little-endian" : "big-endian");
+    fact("arithmetic", detail::arithmetic_mode());
   }
 
   template <class T>
