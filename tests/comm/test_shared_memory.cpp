@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <numeric>
 #include <thread>
@@ -195,8 +196,67 @@ TEST_CASE("a start that cannot be is an error") {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     _exit(0);
   });
-  CHECK(refused(name, 0, 2).says("rank 0 cannot use the memory " + name + ": it was used before; try again"));
   CHECK(refused(name, 0, 2).code == fault::timed_out);
+}
+
+TEST_CASE("a job starts where another one was ended during its start, also one of other ranks") {
+  for (int round = 0; round < 6; ++round) {
+    std::string const name = new_name();
+    int const ranks_before = round % 2 == 0 ? 3 : 5;
+    in_processes(2, [&](int rank, std::string const&) { // its last ranks; the others never come
+      std::thread([&] { communicator(name, ranks_before - 1 - rank, ranks_before, enough); }).detach();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      _exit(0);
+    });
+    CHECK(std::filesystem::exists("/dev/shm" + name));
+    for (std::string const &printed : in_processes(3, [&](int rank, std::string const&) {
+           communicator comm(name, rank, 3, std::chrono::seconds(20));
+           std::vector<double> sums(5000, rank + 1.0);
+           comm.allreduce(std::span(sums), reduction::sum, phase::reduce);
+           std::cout << sums[4999];
+         })) {
+      CHECK(printed == "6");
+    }
+    CHECK_FALSE(std::filesystem::exists("/dev/shm" + name));
+  }
+}
+
+TEST_CASE("memory that others may read, or that is another user's, is refused") {
+  auto const refused_with = [](auto const& change) {
+    std::string const name = new_name();
+    int const file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+    REQUIRE(file >= 0);
+    REQUIRE(change(file) == 0);
+    outcome const heard = outcome_of([&] { communicator(name, 0, 1, std::chrono::milliseconds(50)); });
+    CHECK(std::filesystem::exists("/dev/shm" + name) == (heard.code != fault::none)); // it is not this job's to remove
+    close(file);
+    shm_unlink(name.c_str());
+    return heard;
+  };
+  CHECK(refused_with([](int file) { return fchmod(file, 0600); }) == outcome());
+  for (mode_t const mode : {0604U, 0640U, 0666U}) {
+    CHECK(
+        refused_with([=](int file) { return fchmod(file, mode); }).says("it is another user's, or others have rights"));
+  }
+  if (geteuid() == 0) {
+    CHECK(refused_with([](int file) { return fchown(file, 65534, 65534); }).says("it is another user's"));
+  }
+}
+
+TEST_CASE("a process that stops while it enters keeps the others waiting for the limit, and no longer") {
+  std::string const name = new_name();
+  int const file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(file >= 0);
+  struct flock door = {};
+  door.l_type = F_WRLCK;
+  door.l_start = 1 << 24;
+  door.l_len = 1;
+  REQUIRE(fcntl(file, F_OFD_SETLK, &door) == 0);
+  CHECK(outcome_of([&] {
+          communicator(name, 0, 1, std::chrono::milliseconds(50));
+        }).says("another process that enters it does not go on"));
+  close(file);
+  shm_unlink(name.c_str());
 }
 
 TEST_CASE("ranks that start with other numbers of ranks hear so") {

@@ -113,16 +113,17 @@ public:
     try {
       sleep_until(is_over, has_come, [] { return wait_report("for everybody to come"); });
     } catch (error const&) {
-      unmap(name);
+      remove_name(name);
+      unmap();
       throw;
     }
     if (rank == 0) {
-      shm_unlink(name.c_str()); // the memory itself goes with the last rank
+      remove_name(name); // the memory itself goes with the last rank
     }
     during.begin({}, -1);
   }
 
-  ~shared_ranks() { unmap({}); }
+  ~shared_ranks() { unmap(); }
   shared_ranks& operator=(shared_ranks&&) = delete;
 
   std::shared_ptr<shared_message> post(shared_message const& what) {
@@ -237,50 +238,120 @@ private:
     }
   }
 
-  // Maps the memory; the first rank to come creates it.
+  // Maps the memory; the first rank to come creates it. Ranks enter one after the other, by the door. So a seat that was
+  // taken and is not locked belongs to a rank that has ended, of an earlier run as a rule: whoever finds one takes the
+  // name away from that memory, and makes it anew.
   void map(std::string const& name) {
     auto const all = static_cast<std::size_t>(size);
     bytes_ = all * sizeof(shared_seat) + all * all * phase_count * sizeof(shared_ring);
+    while (!open_at_door(name) || is_stale()) {
+      if (file_ >= 0 && is_named(name)) {
+        shm_unlink(name.c_str());
+      }
+      unmap();
+    }
+    if (!lock(F_OFD_SETLK, rank)) {
+      refuse(name, "it is there already");
+    }
+    seat(rank).here.store(static_cast<std::uint32_t>(size));
+    lock(F_OFD_SETLK, door, F_UNLCK);
+  }
+
+  // Opens the memory and takes the door. False if it has lost its name meanwhile, or was made for another number of
+  // ranks that have all ended.
+  bool open_at_door(std::string const& name) {
     file_ = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    errno = file_ < 0 ? errno : posix_fallocate(file_, 0, static_cast<off_t>(bytes_));
-    bool const is_mine = errno == 0 && lock(F_OFD_SETLK, rank);
-    void* const at = is_mine ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0) : MAP_FAILED;
-    memory_ = at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
-    std::string const why = memory_ != nullptr ? "" : errno == EAGAIN ? "it is there already" : std::strerror(errno);
-    // No rank leaves the start before this rank is here. So a rank that was here and has ended belongs to an earlier
-    // run.
-    auto const has_left = [&](int each) {
-      return each != rank && seat(each).here.load() != 0 && lock(F_OFD_GETLK, each);
-    };
-    bool const is_stale = memory_ != nullptr && first_of(has_left, true) < size;
-    if (memory_ == nullptr || is_stale || seat(rank).here.exchange(static_cast<std::uint32_t>(size)) != 0) {
-      unmap(memory_ == nullptr ? "" : name);
-      throw error(fault::communication, "rank " + std::to_string(rank) + " cannot use the memory " + name + ": " +
-                                            (why.empty() ? "it was used before; try again, or take a new name" : why));
+    struct stat about = {};
+    if (file_ < 0 || fstat(file_, &about) != 0) {
+      refuse(name, std::strerror(errno));
+    }
+    if (about.st_uid != geteuid() || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+      refuse(name, "it is another user's, or others have rights to it");
+    }
+    if (!take_door(time_limit)) {
+      refuse(name, errno == EAGAIN ? "another process that enters it does not go on" : std::strerror(errno));
+    }
+    fstat(file_, &about); // as whoever was here before has left it
+    bool const fits = about.st_size == 0 || static_cast<std::size_t>(about.st_size) == bytes_;
+    if (!is_named(name) || (!fits && lock(F_OFD_GETLK, 0, F_WRLCK, door))) {
+      return false;
+    }
+    errno = posix_fallocate(file_, 0, static_cast<off_t>(bytes_));
+    void* const at = errno == 0 ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0) : MAP_FAILED;
+    if (at == MAP_FAILED) {
+      refuse(name, std::strerror(errno));
+    }
+    memory_ = static_cast<std::byte*>(at);
+    return true;
+  }
+
+  bool is_stale() const {
+    return first_of([&](int each) { return seat(each).here.load() != 0 && lock(F_OFD_GETLK, each); }, true) < size;
+  }
+
+  // Waits until no other rank enters; zero stands for no limit. False after the limit, or for an error in errno.
+  bool take_door(std::chrono::nanoseconds limit) const noexcept {
+    auto const begun = std::chrono::steady_clock::now();
+    while (!lock(F_OFD_SETLK, door)) {
+      bool const is_late = limit.count() > 0 && std::chrono::steady_clock::now() - begun > limit;
+      if (errno != EAGAIN || is_late) {
+        return false;
+      }
+      timespec const pause{0, 1000000};
+      nanosleep(&pause, nullptr);
+    }
+    return true;
+  }
+
+  // False if the name stands for other memory by now, or for none.
+  bool is_named(std::string const& name) const noexcept {
+    struct stat mine = {};
+    struct stat named = {};
+    int const other = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
+    bool const same = other >= 0 && fstat(other, &named) == 0 && fstat(file_, &mine) == 0 &&
+                      named.st_dev == mine.st_dev && named.st_ino == mine.st_ino;
+    if (other >= 0) {
+      close(other);
+    }
+    return same;
+  }
+
+  // A name that cannot be removed is found stale by the next run.
+  void remove_name(std::string const& name) const noexcept {
+    if (take_door(std::chrono::seconds(1))) {
+      if (is_named(name)) {
+        shm_unlink(name.c_str());
+      }
+      lock(F_OFD_SETLK, door, F_UNLCK);
     }
   }
 
-  void unmap(std::string const& name) noexcept {
+  [[noreturn]] void refuse(std::string const& name, std::string const& why) {
+    unmap();
+    throw error(fault::communication, "rank " + std::to_string(rank) + " cannot use the memory " + name + ": " + why);
+  }
+
+  void unmap() noexcept {
     if (memory_ != nullptr) {
       munmap(std::exchange(memory_, nullptr), bytes_);
     }
     if (file_ >= 0) {
-      close(std::exchange(file_, -1)); // with the lock
-    }
-    if (!name.empty()) {
-      shm_unlink(name.c_str());
+      close(std::exchange(file_, -1)); // with the locks
     }
   }
 
-  // Each rank locks the byte of its number as long as its process lives. True if `place` is free, or now this rank's.
-  bool lock(int how, int place) const {
+  // Each rank locks the byte of its number as long as its process lives, or one that it has forked. True if the places
+  // are free, or now as this rank asks.
+  bool lock(int how, int place, short type = F_WRLCK, int places = 1) const noexcept {
     struct flock what = {};
-    what.l_type = F_WRLCK;
+    what.l_type = type;
     what.l_whence = SEEK_SET;
     what.l_start = place;
-    what.l_len = 1;
+    what.l_len = places;
     return fcntl(file_, how, &what) == 0 && (how == F_OFD_SETLK || what.l_type == F_UNLCK);
   }
+
+  static constexpr int door = 1 << 24; // the byte whose lock a rank holds while it enters; no rank has this number
 
   int file_ = -1;
   std::byte* memory_ = nullptr;
@@ -295,7 +366,11 @@ private:
 /// Every process makes one with the same name ("/my-job", not in use), its rank and the number of ranks. A pair of
 /// ranks has a ring of 8 KiB for each direction and phase: 48 P^2 KiB of /dev/shm in all. Waiting ranks sleep, so there
 /// may be more ranks than cores. If a rank gives up, takes too long or has ended, the ranks that wait for it get an
-/// `error`. Copies share everything; calls come from any thread, one at a time.
+/// `error`. A rank that is killed has not ended as long as a process lives that it has forked without exec. Copies share
+/// everything; calls come from any thread, one at a time.
+///
+/// Memory that a job has left behind, because it was ended during its start, is removed and made anew. Memory of another
+/// user, or to which others have rights, is an `error`.
 class shared_memory_communicator
     : public detail::limited_communicator<shared_memory_communicator, detail::shared_ranks> {
 public:
