@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 namespace oktopk {
@@ -25,15 +26,14 @@ struct adam_options {
 
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
-    auto const decays = [](double beta) { return beta >= 0 && beta < 1; };
-    auto const usable = [](double value) { return value >= 0 && std::isfinite(value); };
-    if (!usable(learning_rate) || !usable(weight_decay)) {
+    auto const decays = [](double beta) { return is_finite_magnitude(beta) && beta < 1; };
+    if (!is_finite_magnitude(learning_rate) || !is_finite_magnitude(weight_decay)) {
       return "learning rate and weight decay must be finite and not negative";
     }
     if (!decays(beta1) || !decays(beta2)) {
       return "beta1 and beta2 must be in [0, 1)";
     }
-    return epsilon > 0 && std::isfinite(epsilon) ? "" : "epsilon must be positive and finite";
+    return is_finite_magnitude(epsilon) && epsilon > 0 ? "" : "epsilon must be positive and finite";
   }
 };
 
@@ -182,7 +182,8 @@ public:
     auto const& squares = saved.mean_of_squares;
     bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
     if (!detail::fits(saved.mean, mean_) || !detail::fits(squares, mean_of_squares_) || is_negative ||
-        saved.steps < 0 || !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
+        saved.steps < 0 || saved.steps > std::numeric_limits<std::int64_t>::max() / 2 ||
+        !detail::is_finite_magnitude(saved.learning_rate)) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     detail::fnv1a moments;

@@ -157,6 +157,11 @@ TEST_CASE_ON(comm, ranks,
     saved.mean.pop_back();
   }
   CHECK(outcome_of([&] { optimizer.restore(saved); }).code == fault::bad_state);
+  for (std::int64_t const steps : {std::int64_t(-1), std::numeric_limits<std::int64_t>::max()}) {
+    auto of_steps = optimizer.state();
+    of_steps.steps = steps;
+    CHECK(outcome_of([&] { optimizer.restore(of_steps); }).code == fault::bad_state);
+  }
   CHECK(outcome_of([&] { optimizer.set_learning_rate(-1); }).code == fault::option_out_of_range);
   CHECK(optimizer.learning_rate() == 2e-4);
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/bits.hpp>
+
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -9,7 +11,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 /// Options that describe themselves. A struct of options lists its members in one place:
@@ -126,8 +127,10 @@ private:
   template <class Number>
   void check(std::string_view key, Number value, std::string_view, option_range const& range) {
     auto const number = static_cast<double>(value);
-    if (fault.empty() && !(number >= range.low && number <= range.high)) {
-      fault = spelled(key) + " = " + option_text(value) + " of " + policy + " " + because(range);
+    bool const is_in = is_number(number) && number >= range.low && number <= range.high;
+    if (fault.empty() && !is_in) {
+      fault = spelled(key) + " = " + option_text(value) + " of " + policy + " " +
+              (is_number(number) ? because(range) : "is not a number");
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace oktopk {
 
@@ -150,11 +151,11 @@ struct gaussian {
     };
     fit(1);
     int exponent = 0;
-    if (!std::isnormal(variance)) {
+    if (!detail::is_finite(variance) || variance < std::numeric_limits<double>::min()) {
       double largest = 0;
       Kokkos::parallel_reduce("oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
                               detail::magnitude_maximum<Value>{values}, Kokkos::Max<double>(largest));
-      if (largest > 0 && std::isfinite(largest)) {
+      if (largest > 0 && detail::is_finite(largest)) {
         exponent = std::clamp(-std::ilogb(largest), -1000, 1000); // of a scale that is a normal number
         fit(std::ldexp(1.0, exponent));
       }

@@ -74,7 +74,7 @@ struct reused_threshold {
     return detail::fault_of_options(name(), options_);
   }
 
-  bool bounded() const { return std::isfinite(options_.high); }
+  bool bounded() const { return detail::is_finite(options_.high); }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     double const most = std::floor(options_.high * static_cast<double>(k));

@@ -71,7 +71,7 @@ inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_opti
            " tensors";
   }
   for (double const density : how.densities) {
-    if (!(density > 0 && density <= 1)) {
+    if (!detail::is_finite_magnitude(density) || density == 0 || density > 1) {
       return "the density " + std::to_string(density) + " is not in (0, 1]";
     }
   }

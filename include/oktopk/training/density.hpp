@@ -35,10 +35,10 @@ struct density_schedule {
 
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
-    if (!(density > 0 && density <= 1)) {
+    if (!detail::is_finite_magnitude(density) || density == 0 || density > 1) {
       return "the density " + std::to_string(density) + " is not in (0, 1]";
     }
-    if (!(initial >= density && initial <= 1)) {
+    if (!detail::is_finite_magnitude(initial) || initial < density || initial > 1) {
       return "the initial density " + std::to_string(initial) + " is not in [density, 1]";
     }
     if (warm_up < 0 || stages < 1) {
@@ -82,10 +82,11 @@ public:
 
     /// The sentence that says what is wrong with these options; empty if nothing is.
     std::string problem() const {
-      if (!(low > 0 && low <= high && high <= 1)) {
+      if (!detail::is_finite_magnitude(low) || low == 0 || !detail::is_finite_magnitude(high) || high < low ||
+          high > 1) {
         return "an adaptive density needs 0 < low <= high <= 1";
       }
-      if (!(threshold > 0) || window < 1) {
+      if (!(detail::is_number(threshold) && threshold > 0) || window < 1) {
         return "an adaptive density needs a positive threshold and a window of 1 iteration or more";
       }
       return {};
@@ -173,7 +174,7 @@ private:
   static bool is_sound(state_type const& saved) {
     bool const counts = saved.iterations >= 0 && saved.iterations <= std::numeric_limits<std::int64_t>::max() / 2;
     bool const decided = saved.is_high == 1 || (saved.is_high == 0 && saved.last >= 0); // the first windows are high
-    return counts && decided && std::isfinite(saved.last);
+    return counts && decided && detail::is_finite(saved.last);
   }
 
   // Takes the norm of an iteration, and counts the iteration unless it is the last of its window.
@@ -186,7 +187,7 @@ private:
 
   bool end_window(double mean) {
     state_.iterations += 1;
-    if (!std::isfinite(mean)) {
+    if (!detail::is_finite(mean)) {
       return false; // the allreduce says which entry it is
     }
     double const change = std::abs(state_.last - mean);

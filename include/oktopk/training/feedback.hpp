@@ -25,16 +25,16 @@ struct error_feedback_options {
 
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
-    if (!(momentum >= 0 && momentum < 1)) {
+    if (!is_finite_magnitude(momentum) || momentum >= 1) {
       return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
     }
     if (nesterov && momentum == 0) {
       return "nesterov needs a momentum";
     }
-    if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
+    if (!is_finite_magnitude(clip_norm)) {
       return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
     }
-    if (!(residual_decay >= 0 && residual_decay <= 1)) {
+    if (!is_finite_magnitude(residual_decay) || residual_decay > 1) {
       return "the residual_decay " + std::to_string(residual_decay) + " is not in [0, 1]";
     }
     return {};
@@ -58,7 +58,7 @@ std::string fault_as_value(std::string_view name, double number, char const* wha
 /// The sentence that says what is wrong with the option `name`, which kernels use as a `Value`; empty if nothing is.
 template <gradient_value Value>
 std::string value_fault(std::string_view name, double number) {
-  if (!std::isfinite(number)) {
+  if (!is_finite(number)) {
     return std::string(name) + " is not finite";
   }
   if (std::abs(number) > static_cast<double>(std::numeric_limits<Value>::max())) {
@@ -77,7 +77,7 @@ std::string decay_fault(std::string_view name, double number) {
 
 template <class Value>
 bool are_finite(std::vector<Value> const& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](Value value) { return std::isfinite(value); });
+  return std::all_of(numbers.begin(), numbers.end(), [](Value value) { return is_finite(value); });
 }
 
 /// A vector of the host as a view, for copies.

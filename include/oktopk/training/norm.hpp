@@ -18,7 +18,7 @@ struct wide_number {
   static wide_number of(double number, int exponent = 0) {
     int own = 0;
     double const value = std::frexp(number, &own);
-    return {value, std::isfinite(number) ? own + exponent : 0};
+    return {value, is_finite(number) ? own + exponent : 0};
   }
 
   explicit operator double() const { return std::ldexp(value, exponent); }
@@ -103,7 +103,7 @@ public:
     }
     double const sum = sum_of_squares(exec, values, 1);
     // Squares below 2^-1022 lose digits. Where the sum is 2^-900 or more, 2^38 of them do not matter.
-    if (sum >= 0x1p-900 && std::isfinite(sum)) {
+    if (sum >= 0x1p-900 && is_finite(sum)) {
       return wide_number::of(std::sqrt(sum));
     }
     // The largest double becomes 2^484, the smallest 2^-474, so no sum of 2^38 squares leaves the range.
@@ -122,7 +122,7 @@ public:
         norm = *together = hypot(*together, norm);
       }
       wide_number const factor = wide_number::of(most) / norm;
-      if (norm.value > 0 && std::isfinite(norm.value) && factor.exponent <= 0) { // less than 1
+      if (norm.value > 0 && is_finite(norm.value) && factor.exponent <= 0) { // less than 1
         return factor;
       }
     }

@@ -39,10 +39,23 @@ template <gradient_value Value>
 inline constexpr bits_of<Value> infinity_bits =
     __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
 
+/// True if a number is neither infinite nor NaN. By its bits: with -ffast-math, std::isfinite is true of every number,
+/// and so may be a comparison with NaN.
+template <gradient_value Value>
+constexpr bool is_finite(Value x) {
+  return magnitude_bits(x) < infinity_bits<Value>;
+}
+
+/// True if a number is not NaN.
+template <gradient_value Value>
+constexpr bool is_number(Value x) {
+  return magnitude_bits(x) <= infinity_bits<Value>;
+}
+
 /// True if a number is finite and not negative, as thresholds are.
 template <gradient_value Value>
 constexpr bool is_finite_magnitude(Value x) {
-  return x >= 0 && magnitude_bits(x) < infinity_bits<Value>;
+  return is_finite(x) && x >= 0;
 }
 
 /// Bits in the pattern of a magnitude: the sign is not one of them.
