@@ -133,11 +133,7 @@ public:
   using clock = std::chrono::steady_clock;
 
   explicit mpi_ranks(MPI_Comm user) {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    if (initialized == 0) {
-      throw error(fault::communication, "MPI is not initialised");
-    }
+    check_user(user);
     check_mpi(MPI_Comm_dup(user, &comm), "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
@@ -222,24 +218,26 @@ public:
   }
 
   /// For many numbers MPI_Iallreduce is not used, though its wait could end at any time: Open MPI's takes four times as
-  /// long.
+  /// long. Maxima and minima are those of integers: an operation of our own would be called by an allreduce that was
+  /// given up, when this object may be gone, and MPI cannot call it on the memory of a device.
   template <class T>
   void allreduce(std::span<T> data, reduction op) {
-    MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
-    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     if (has_limit() && data.size_bytes() <= most_copied) {
-      return reduce_copy(data, type, mpi_op);
+      return reduce_copy(data, op);
     }
     if (has_limit()) {
       MPI_Request all_are_here = MPI_REQUEST_NULL;
       check_mpi(MPI_Ibarrier(comm, &all_are_here), "MPI_Ibarrier");
       wait_for_all(all_are_here, "MPI_Ibarrier");
     }
-    while (!data.empty()) {
-      std::size_t const part = std::min(data.size(), largest_mpi_count);
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, comm), "MPI_Allreduce");
-      data = data.subspan(part);
+    to_order(data, op);
+    for (std::span<T> rest = data; !rest.empty();) {
+      std::size_t const part = std::min(rest.size(), largest_mpi_count);
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, rest.data(), static_cast<int>(part), type_for<T>(op), op_for(op), comm),
+                "MPI_Allreduce");
+      rest = rest.subspan(part);
     }
+    from_order(data, op);
   }
 
   MPI_Comm comm = MPI_COMM_NULL;
@@ -250,6 +248,27 @@ private:
   static constexpr int notice_tag = phase_count;
   static constexpr std::size_t longest_notice = 1024;
   static constexpr std::size_t most_copied = std::size_t(64) << 10U;
+
+  // Throws where MPI would end the job, by the handler of the user's communicator or of MPI_COMM_WORLD.
+  static void check_user(MPI_Comm user) {
+    int yes = 0;
+    MPI_Initialized(&yes);
+    if (yes == 0) {
+      throw error(fault::communication, "MPI is not initialised");
+    }
+    MPI_Finalized(&yes);
+    if (yes != 0) {
+      throw error(fault::communication, "MPI is finalised already");
+    }
+    if (user == MPI_COMM_NULL) {
+      throw error(fault::communication, "MPI_COMM_NULL is no communicator; this rank is in none");
+    }
+    check_mpi(MPI_Comm_test_inter(user, &yes), "MPI_Comm_test_inter");
+    if (yes != 0) {
+      throw error(fault::communication, "the ranks of an intercommunicator are in two groups; merge them "
+                                        "(MPI_Intercomm_merge), or take a communicator of one");
+    }
+  }
 
   // Tells every other rank, once; later reasons are not told. Waits for a tenth of a second at most.
   void tell(std::string_view reason) noexcept {
@@ -277,7 +296,17 @@ private:
   }
 
   template <class T>
-  void reduce_copy(std::span<T> data, MPI_Datatype type, MPI_Op op) {
+  static MPI_Datatype type_for(reduction op) {
+    bool const is_float = std::is_same_v<T, float>;
+    return op == reduction::sum ? (is_float ? MPI_FLOAT : MPI_DOUBLE) : (is_float ? MPI_INT32_T : MPI_INT64_T);
+  }
+
+  static MPI_Op op_for(reduction op) {
+    return op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
+  }
+
+  template <class T>
+  void reduce_copy(std::span<T> data, reduction op) {
     if (data.empty()) {
       return;
     }
@@ -285,8 +314,11 @@ private:
       copy_ = std::make_unique_for_overwrite<std::byte[]>(most_copied);
     }
     std::memcpy(copy_.get(), data.data(), data.size_bytes());
+    std::span<T> const copy(reinterpret_cast<T*>(copy_.get()), data.size());
+    to_order(copy, op);
     MPI_Request handle = MPI_REQUEST_NULL;
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, copy_.get(), static_cast<int>(data.size()), type, op, comm, &handle),
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, copy.data(), static_cast<int>(copy.size()), type_for<T>(op), op_for(op),
+                             comm, &handle),
               "MPI_Iallreduce");
     try {
       wait_for_all(handle, "MPI_Iallreduce");
@@ -294,7 +326,8 @@ private:
       left_to_mpi().push_back(std::move(copy_));
       throw;
     }
-    std::memcpy(data.data(), copy_.get(), data.size_bytes());
+    from_order(copy, op);
+    std::memcpy(data.data(), copy.data(), data.size_bytes());
   }
 
   void wait_for_all(MPI_Request& handle, char const* call) {
@@ -347,7 +380,8 @@ public:
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
 
-  /// Collective over `comm`.
+  /// Collective over `comm`. Throws, before a message, where MPI is not initialised or is finalised already, for
+  /// MPI_COMM_NULL (on the ranks that have it) and for an intercommunicator.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
 
   /// True if MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
@@ -434,9 +468,9 @@ public:
     }
   }
 
-  /// MPI's own allreduce. With a time limit all ranks meet in a barrier first: if a rank does not come, the others get
-  /// an error, and the numbers are as before. After the barrier the limit no longer applies. Numbers of up to 64 KiB
-  /// are reduced in a copy instead; then the limit applies to the whole call.
+  /// MPI's own allreduce. Maxima and minima are of numbers in host memory. With a time limit all ranks meet in a barrier
+  /// first: if a rank does not come, the others get an error, and the numbers are as before. After the barrier the limit
+  /// no longer applies. Numbers of up to 64 KiB are reduced in a copy instead; then the limit applies to the whole call.
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {

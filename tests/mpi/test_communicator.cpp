@@ -10,6 +10,9 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
 
+#include <cstdio>
+#include <cstdlib>
+
 using namespace oktopk_tests;
 using oktopk::mpi_communicator;
 using oktopk::phase;
@@ -17,6 +20,22 @@ using oktopk::phase;
 namespace {
 
 static_assert(oktopk::communicator<mpi_communicator>);
+
+outcome duplicated(MPI_Comm user) {
+  return outcome_of([&] { auto const comm = mpi_communicator::duplicate(user); });
+}
+
+// Made before main initialises MPI, and destroyed after main has finalised it: a wrong answer is the exit status then.
+struct outside_of_mpi {
+  outcome const before = duplicated(MPI_COMM_WORLD);
+
+  ~outside_of_mpi() {
+    if (!duplicated(MPI_COMM_WORLD).says("MPI is finalised already")) {
+      std::fputs("after MPI_Finalize: no error\n", stderr);
+      std::_Exit(1);
+    }
+  }
+} outside;
 
 int count_deletions(MPI_Comm, int, void* deletions, void*) {
   *static_cast<int*>(deletions) += 1;
@@ -29,6 +48,11 @@ TEST_CASE("mpi keeps the contract of a communicator, counted or not") {
   check_communicator([](auto const& body) {
     on_all_ranks([&] { body(mpi_communicator::duplicate(MPI_COMM_WORLD)); });
     on_all_ranks([&] { body(oktopk::counted(mpi_communicator::duplicate(MPI_COMM_WORLD))); });
+    on_all_ranks([&] {
+      auto unlimited = mpi_communicator::duplicate(MPI_COMM_WORLD);
+      unlimited.set_time_limit(std::chrono::nanoseconds(0));
+      body(unlimited);
+    });
   });
 }
 
@@ -47,6 +71,30 @@ TEST_CASE_ON_ALL_RANKS("a duplicate has the same ranks, and leaves the user's co
   MPI_Comm_get_errhandler(comm.get(), &handler);
   CHECK(handler == MPI_ERRORS_RETURN);
   MPI_Errhandler_free(&handler);
+}
+
+TEST_CASE("before MPI is initialised there is an error, too") {
+  CHECK(unlike(outside.before, oktopk::fault::communication, "MPI is not initialised") == "");
+}
+
+TEST_CASE_ON_ALL_RANKS("no communicator, and one of two groups, are an error and not the end of the job") {
+  MPI_Comm in_none = MPI_COMM_NULL; // on rank 0
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank() == 0 ? MPI_UNDEFINED : 0, 0, &in_none);
+  outcome const heard = duplicated(in_none);
+  CHECK(unlike(heard, world_rank() == 0 ? oktopk::fault::communication : oktopk::fault::none,
+               world_rank() == 0 ? "MPI_COMM_NULL is no communicator" : "") == "");
+  if (in_none != MPI_COMM_NULL) {
+    MPI_Comm_free(&in_none);
+  }
+  if (world_size() > 1) {
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm both = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - world_rank() % 2, 5, &both);
+    CHECK(unlike(duplicated(both), oktopk::fault::communication, "an intercommunicator are in two groups") == "");
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+  }
 }
 
 TEST_CASE_ON_ALL_RANKS("ranks are those of the communicator that was duplicated") {
