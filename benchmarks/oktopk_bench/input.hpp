@@ -39,8 +39,8 @@ public:
 /// Accumulators from files, one per rank and iteration: NumPy's (.npy) or raw little-endian float32.
 class file_input : public input {
 public:
-  /// Reads no values yet, but refuses files that are missing, empty, damaged, of different lengths or no whole number
-  /// of values.
+  /// Refuses files that are missing, empty, damaged, of another kind (told by their first 64 KiB), of different lengths
+  /// or no whole number of values.
   file_input(std::vector<std::string> const& patterns, int rank);
 
   std::int64_t length() const override { return length_; }

@@ -77,14 +77,21 @@ npy_layout read_npy_layout(std::istream& file, std::int64_t bytes, std::string c
   std::string const header = taken(file, std::min<std::uint64_t>(size, 65536), name); // longer ones are of other types
   auto const type = entry(header, "descr", "'", '\'');
   if (type != "<f2" && type != ">f2" && type != "<f4" && type != ">f4" && type != "<f8" && type != ">f8") {
-    fail(name, "has no values of float16, float32 or float64; in Python: g.astype('float32')");
+    bool const is_bfloat16 = type.ends_with("V2"); // bytes without a type, for NumPy
+    fail(name, "has no values of float16, float32 or float64" +
+                   (type == "?" ? std::string() : " but of '" + std::string(type) + "'") + "; in Python: " +
+                   (is_bfloat16 ? "g.view(ml_dtypes.bfloat16).astype('float32') if that is bfloat16"
+                                : "g.astype('float32')"));
   }
   if (entry(header, "fortran_order", "", ',') != "False") {
     fail(name, "is in Fortran order; in Python: numpy.ascontiguousarray(g)");
   }
   npy_layout const layout{type.back() - '0', type.front() == '>', product_of(entry(header, "shape", "(", ')')),
                           static_cast<std::int64_t>(8 + width + size)};
-  if (layout.length < 1 || layout.begin + layout.length * layout.value_bytes != bytes) {
+  if (layout.length == 0) {
+    fail(name, "has no values");
+  }
+  if (layout.length < 0 || layout.begin + layout.length * layout.value_bytes != bytes) {
     fail(name, "is damaged: its header does not fit its " + std::to_string(bytes) + " bytes");
   }
   return layout;

@@ -124,10 +124,14 @@ TEST_CASE("files that NumPy would not write, or that are of no use here, are ref
   for (std::string const type : {"<i4", "<c8", "|b1", "|O", "<V2", "f4", "<f16", ""}) {
     refused(header_of(type, "(1,)"), "has no values of float16, float32 or float64");
   }
+  refused(header_of("|V2", "(1,)"), "but of '|V2'; in Python: g.view(ml_dtypes.bfloat16).astype('float32') if that is");
+  refused(header_of("<i4", "(1,)"), "but of '<i4'; in Python: g.astype('float32')");
+  refused(header_of("<f4", "(0,)"), "has no values");
+  refused(header_of("<f4", "(3, 0)"), "has no values");
   refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "has no values of float16");
   // 2^62 + 1 values of 4 bytes are 4 bytes, where the product is taken without care.
-  for (std::string const shape : {"(2,)", "(0,)", "(4294967296, 4294967296)", "(99999999999999999999999,)", "1",
-                                  "(-1,)", "(4611686018427387905,)", "(1 1)", "(,)", "(1,,)", "[1]", "(1.0,)"}) {
+  for (std::string const shape : {"(2,)", "(4294967296, 4294967296)", "(99999999999999999999999,)", "1", "(-1,)",
+                                  "(4611686018427387905,)", "(1 1)", "(,)", "(1,,)", "[1]", "(1.0,)"}) {
     refused(header_of("<f4", shape), "is damaged: its header does not fit its ");
   }
   refused(header_of("<f2", "(1,)"), "is damaged");
