@@ -242,8 +242,9 @@ private:
     for (std::size_t step = first; step < last; ++step) {
       auto const part = static_cast<int>((static_cast<std::size_t>(call.comm.rank()) + step) % ranks);
       std::int64_t offset = offsets_[step];
-      auto const [begin, end_of_part] = std::ranges::equal_range(scheme, part, {}, &detail::transfer::to);
-      for (auto piece = begin; piece != end_of_part; ++piece) {
+      auto piece = std::lower_bound(scheme.begin(), scheme.end(), part,
+                                    [](detail::transfer const& each, int to) { return each.to < to; });
+      for (; piece != scheme.end() && piece->to == part; ++piece) {
         std::int64_t const bytes =
             pieces_.encoded_bytes(call.exec, piece->last - piece->first, where(static_cast<std::size_t>(piece->from)),
                                   parts_, offset, end - offset);

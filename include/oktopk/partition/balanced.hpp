@@ -91,8 +91,8 @@ public:
         known_.push_back({boundaries_[r + 1], counts_[r]});
       }
       std::ranges::sort(known_, {}, &known_count::index);
-      auto const repeated = std::ranges::unique(known_, {}, &known_count::index);
-      known_.erase(repeated.begin(), repeated.end());
+      auto const same_index = [](known_count const& a, known_count const& b) { return a.index == b.index; };
+      known_.erase(std::unique(known_.begin(), known_.end(), same_index), known_.end());
       check_known(known_);
       if (known_.size() == known_before) {
         break; // no boundary is new, on any rank: more rounds would change nothing
