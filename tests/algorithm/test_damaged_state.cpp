@@ -159,6 +159,13 @@ TEST_CASE("a checkpoint of one scheme is not read as that of another") {
       });
     };
     CHECK(reading(exact<comm>::state_type()).code == fault::none);
+    std::string damaged = out.str();
+    damaged[damaged.find("ok_topk (")] = '\x1b';
+    auto const said = failure_of([&] {
+      std::istringstream in(damaged);
+      oktopk::load<exact<comm>::state_type>(in);
+    });
+    CHECK(said.text.find("the checkpoint holds a state of ?k_topk (local exact") != std::string::npos);
     for (auto const& heard :
          {reading(reusing<comm>::state_type()), reading(paper<comm>::state_type()), reading(topk_a<comm>::state_type()),
           reading(oktopk::dense<execution, comm>::state_type()), reading(oktopk::sgd<exact<comm>>::state_type()),

@@ -5,6 +5,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <ios>
@@ -209,7 +210,9 @@ template <detail::state_of_parts State>
 State load_next(std::istream& in) {
   detail::silent_stream const silent(in);
   detail::checkpoint_reader read(in);
-  if (std::string const found = read.type(), expected = State::type_name(); found != expected) {
+  if (std::string found = read.type(), expected = State::type_name(); found != expected) {
+    std::replace_if(
+        found.begin(), found.end(), [](char each) { return each < ' ' || each > '~'; }, '?'); // damaged
     throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + expected);
   }
   State state;
