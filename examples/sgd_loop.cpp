@@ -80,7 +80,8 @@ double train(oktopk::in_process_communicator const& comm) {
   vector const gradient("gradient", features);
   draw_samples(exec, comm.rank(), inputs, outputs);
 
-  oktopk::ok_topk allreduce(exec, comm, {.length = features, .density = 0.05});
+  auto const length = static_cast<std::int64_t>(weights.extent(0)); // extents have no sign, and braces do not narrow
+  oktopk::ok_topk allreduce(exec, comm, {.length = length, .density = 0.05});
   oktopk::sgd optimizer(exec, allreduce, {.learning_rate = 0.2});
   for (int step = 0; step < steps; ++step) {
     compute_gradient(exec, inputs, outputs, weights, errors, gradient);

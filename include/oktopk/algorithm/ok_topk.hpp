@@ -47,7 +47,7 @@ public:
 
   /// The selection of a call, and the options of each step. `length` and one of `k` and `density` are needed, as in
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
-  /// the same on all ranks.
+  /// the same on all ranks. The extent of a view takes a cast: `static_cast<std::int64_t>(view.extent(0))`.
   struct options {
     std::int64_t length = 0;                                ///< of the accumulators
     std::optional<std::int64_t> k{};                        ///< entries to select, in [0, length]; this or density
@@ -135,7 +135,7 @@ private:
 
 template <class E, class Comm, class Policies>
 ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char const* name)
-    : base(std::move(exec), std::move(comm), how, "ok_topk",
+    : base(std::move(exec), std::move(comm), how, name,
            [&](agreement& terms) {
              detail::check_policy("global selector", global_selector_type(how.global_select), terms);
              detail::check_policy("partitioner", partitioner_type(how.partition), terms);
@@ -146,7 +146,6 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
       split_and_reduce_(schedule_type(how.schedule), how.format),
       global_selection_(global_selector_type(how.global_select)),
       balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
-  base::name_ = name;
 }
 
 template <class E, class Comm, class Policies>
