@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -27,11 +28,17 @@ namespace {
 using space = Kokkos::DefaultHostExecutionSpace;
 using communicator = oktopk::counted<oktopk::mpi_communicator>;
 
+std::int64_t whole_number(std::string const& text) {
+  std::size_t end = 0;
+  std::int64_t const number = std::stoll(text, &end);
+  return end == text.size() ? number : throw std::invalid_argument(text + " is no whole number");
+}
+
 template <class Algorithm>
 void measure(std::map<std::string, std::string> const& given) {
   communicator comm(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD));
   comm.set_time_limit(std::chrono::nanoseconds(0)); // MPI's own allreduce in a time limit would be another one
-  auto const length = static_cast<std::int64_t>(std::stoll(given.at("--length")));
+  auto const length = whole_number(given.at("--length"));
   space const exec;
   Kokkos::View<float*, space::memory_space> const values("values", static_cast<std::size_t>(length));
   std::ofstream rows;
@@ -41,9 +48,9 @@ void measure(std::map<std::string, std::string> const& given) {
             "words_are_a_floor,back_to_back\n";
   }
   Algorithm algorithm;
-  int const steps = std::stoi(given.at("--steps"));
+  std::int64_t const steps = whole_number(given.at("--steps"));
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int step = -std::stoi(given.at("--warmup")); step < steps; ++step) {
+  for (std::int64_t step = -whole_number(given.at("--warmup")); step < steps; ++step) {
     comm.reset();
     auto const start = std::chrono::steady_clock::now();
     algorithm.run(exec, comm, values.data(), nullptr, length);

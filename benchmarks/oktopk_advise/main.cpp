@@ -124,6 +124,9 @@ std::vector<tensor> read_tensors(std::string const& file) {
     }
     list.push_back(std::move(next));
   }
+  if (in.bad()) { // a folder, for one
+    throw std::runtime_error(file + " cannot be read");
+  }
   if (list.empty()) {
     throw std::runtime_error(file + " names no tensor");
   }

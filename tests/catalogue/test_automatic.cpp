@@ -388,7 +388,17 @@ TEST_CASE("automatic: a fit in a text, and what is wrong with one, by name on ev
   };
   CHECK(made("density=fit(30ms, least=0.001, most=0.05)") == "");
   CHECK(made("density=0.01") == "");
-  CHECK_THAT(made("density=fit(30s)"), Catch::Matchers::Contains("fit: ms = \"30s?\" is no number"));
+  for (std::string const text :
+       {"fit(30s)", "fit(5)", "fit(ms=5)", "fit(5ms)x", "fit()", "fit(", "fit(5ms, least=1)x"}) {
+    std::string const said = made("density=" + text);
+    CHECK((said.find("density = \"" + text + "\" is not fit(30ms) or fit(30ms, least=0.001, most=0.05)") !=
+               std::string::npos ||
+           said.find("has not one pair of parentheses") != std::string::npos)); // of the whole text, which is quoted
+    CHECK(said.find("?") == std::string::npos);
+  }
+  CHECK_THAT(made("density=fit(nanms)"), Catch::Matchers::Contains("not positive"));
+  CHECK(made("density=none, k=50") == "");
+  CHECK(made("machine=none, k=none, density=0.01") == "");
   CHECK_THAT(made("density=fit(0ms)"), Catch::Matchers::Contains("not positive"));
   CHECK_THAT(made("density=fit(30ms, least=0.1, most=0.05)"), Catch::Matchers::Contains("least <= most"));
   CHECK_THAT(made("density=fit(30ms, worst=1)"), Catch::Matchers::Contains("fit has no option \"worst\""));
@@ -429,6 +439,7 @@ TEST_CASE("automatic: a machine from a file, whose faults are named on every ran
   CHECK_THAT(made(file), Catch::Matchers::Contains("machine=" + file) && Catch::Matchers::Contains("latency = fast"));
   std::remove(file.c_str());
   CHECK_THAT(made(file), Catch::Matchers::Contains("machine=" + file) && Catch::Matchers::Contains("cannot be read"));
+  CHECK_THAT(made("."), Catch::Matchers::Contains("machine=.: ") && Catch::Matchers::Contains("cannot be read"));
 }
 
 TEST_CASE("automatic: a message that is late once does not make the network slow", "[automatic]") {
@@ -563,6 +574,35 @@ TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[auto
   }
 }
 
+TEST_CASE("automatic: a network, or a saved iteration, that cannot be is refused on every rank", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator comm) {
+    chosen::options how{.length = length, .k = k};
+    how.machine = machine_model();
+    for (double const bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      for (auto const of_network : {&chosen::options::latency_us, &chosen::options::rate_mbit}) {
+        chosen::options wrong = how;
+        wrong.*of_network = bad;
+        outcome const heard = outcome_of([&] { chosen(E(), C(comm), wrong); });
+        CHECK(unlike(heard, fault::option_out_of_range, "latency_us and rate_mbit of automatic must be finite") == "");
+      }
+    }
+    chosen allreduce(E(), C(comm), how);
+    auto saved = allreduce.state();
+    for (std::int64_t const iteration : {std::int64_t(-5), std::numeric_limits<std::int64_t>::max()}) {
+      saved.iteration = iteration;
+      outcome const heard = outcome_of([&] { allreduce.restore(saved); });
+      CHECK(unlike(heard, fault::bad_state, "the saved iteration " + std::to_string(iteration) + " is damaged") == "");
+      CHECK(allreduce.state().iteration == 0);
+    }
+    std::string const unknown = "no_such";
+    saved.iteration = 7;
+    saved.text.assign(unknown.begin(), unknown.end());
+    allreduce.restore(saved); // as without a scheme
+    CHECK(allreduce.state().iteration == 7);
+    CHECK(allreduce.state().text.empty());
+  });
+}
+
 TEST_CASE("automatic: a machine is written down and read again; other text is refused by its line", "[automatic]") {
   machine_model measured;
   in_process::run(2, [&](in_process_communicator comm) {
@@ -580,8 +620,11 @@ TEST_CASE("automatic: a machine is written down and read again; other text is re
   std::ostringstream again;
   again << machine_model::load(file);
   CHECK(again.str() == file.str());
-  for (std::string const text : {"latency = fast", "latency 3", "speed = 3", "select = -1", "add = nan"}) {
+  for (std::string const text : {"latency = fast", "latency 3", "speed = 3", "select = -1", "add = nan", "add = inf",
+                                 "latency = 5us", "latency = 5,0e-5", "latency = 5e-5 or so", "latency = 0x10"}) {
     std::istringstream in(text);
     CHECK(outcome_of([&] { machine_model::load(in); }).says(text));
   }
+  std::istringstream blanks("latency = 5e-5 \t\r\n");
+  CHECK(machine_model::load(blanks).latency == 5e-5);
 }

@@ -93,6 +93,7 @@ TEST_CASE("a request of another form is refused, with the form that it should ha
 TEST_CASE("options take the values of the request and keep their own otherwise") {
   options_read const own("x");
   CHECK((own.count == 3 && own.share == 0.5 && own.flag && own.paint == colour::red && own.chosen == "one"));
+  CHECK(options_read("x(limit=none)").limit == options_read("x").limit);
   CHECK((own.limit == 8 && options_read("x(limit=4)").limit == 4 && options_read("x(policy=two, depth=3)").depth == 3));
   options_read const given("x(policy=two, paint=green, flag=false, share=1e-3, count=-7)");
   CHECK((given.count == -7 && given.share == 1e-3 && !given.flag && given.paint == colour::green));

@@ -48,6 +48,9 @@ text read_text(std::filesystem::path const& file, std::int64_t most) {
     throw std::runtime_error("cannot read the text " + file.string() + ": give one with --text");
   }
   std::vector<std::string> const words = words_of(in);
+  if (in.bad()) { // a folder, for one
+    throw std::runtime_error("cannot read the text " + file.string());
+  }
   if (words.size() < 10'000) {
     throw std::runtime_error("the text " + file.string() + " has " + std::to_string(words.size()) +
                              " words; training needs 10,000 or more");

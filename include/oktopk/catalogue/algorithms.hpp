@@ -120,9 +120,12 @@ bool read_density(detail::option_reader& in, Options& how) {
       std::size_t const comma = std::min(text.find(','), text.size() - 1);
       std::string const time = detail::trimmed(std::string_view(text).substr(4, comma - 4));
       std::string const others = text[comma] == ',' ? ", " + text.substr(comma + 1) : ")";
-      auto request = detail::allreduce_request::parse(
-          "fit(ms=" + (time.ends_with("ms") ? time.substr(0, time.size() - 2) : time + "?") + others, "a density");
-      detail::option_reader of_fit(std::move(request));
+      if (!time.ends_with("ms") || time.find_first_of("=()") != time.npos || !detail::is_closed_at_end(text)) {
+        throw error(fault::option_out_of_range,
+                    "density = \"" + text + "\" is not fit(30ms) or fit(30ms, least=0.001, most=0.05)");
+      }
+      detail::option_reader of_fit(
+          detail::allreduce_request::parse("fit(ms=" + time.substr(0, time.size() - 2) + others, "a density"));
       auto const read = [](detail::option_reader& from, density_fit& fit) {
         from("ms", fit.milliseconds, "milliseconds of a call");
         from("least", fit.least, "least density");

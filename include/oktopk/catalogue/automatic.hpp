@@ -89,6 +89,9 @@ inline bool is_allowed(forecast const& each, allowed_sums sums) {
 /// whose prediction is near the best one, keeps the fastest, and tries again when its clock shows that the network has
 /// changed.
 ///
+/// A program that names this type includes `catalogue/make.hpp`, which has the schemes, also if it links
+/// `oktopk::catalogue`; `make_allreduce("automatic")` needs no more than `catalogue/catalogue.hpp`.
+///
 /// All ranks decide together, from numbers that they have agreed on. They send one short control message every
 /// `recheck` calls, or more often if that takes less than 1 % of the time, and one before each call on trial, so that
 /// all begin it together. Every call is a whole allreduce of one scheme, so a trial or a switch loses no gradient. The
@@ -143,6 +146,9 @@ public:
     check_fit(terms);
     k_ = detail::resolve_k(how_.length, how_.k, how_.fit ? how_.fit->most : how_.density, terms);
     terms.fact("length", how_.length).fact("k", k_).fact("options", detail::describe_options("automatic", how_));
+    if (!detail::is_finite(how_.latency_us) || !detail::is_finite(how_.rate_mbit)) {
+      terms.note(fault::option_out_of_range, "latency_us and rate_mbit of automatic must be finite");
+    }
     if (std::string const problem = detail::fault_of_options("automatic", how_); !problem.empty()) {
       terms.note(fault::option_out_of_range, problem);
     }
@@ -151,7 +157,7 @@ public:
     if (how_.machine) {
       machine_model::each_number(*how_.machine, [&](std::string const& number, double seconds) {
         terms.fact(number, seconds);
-        if (!(seconds >= 0) || !std::isfinite(seconds)) {
+        if (!detail::is_finite_magnitude(seconds)) {
           terms.note(fault::option_out_of_range, "the machine's " + number + " is no number of seconds");
         }
       });
@@ -206,11 +212,13 @@ public:
     return state_;
   }
 
-  /// Continues with the scheme of a saved state; the next look at the clocks is when it is due. Collective.
+  /// Continues with the scheme of a saved state; the next look at the clocks is when it is due. A scheme that these
+  /// options, or this version, do not have is as none: trials begin. Collective.
   void restore(state_type const& saved) {
     std::string const text(saved.text.begin(), saved.text.end());
     agreement terms("automatic::restore");
-    terms.fact("iteration", saved.iteration).fact("k", saved.k).fact("scheme", text);
+    detail::check_state(saved, comm_.size(), how_.length, terms);
+    terms.fact("k", saved.k).fact("scheme", text);
     terms.check_on(comm_);
     state_ = saved;
     state_.of_other_ranks = 0;
@@ -306,10 +314,10 @@ private:
     if (how_.k || how_.density) {
       terms.note(fault::k_out_of_range, "give either density=fit(...) or k or a density");
     }
-    if (!(fit.milliseconds > 0) || !std::isfinite(fit.milliseconds)) {
+    if (!detail::is_finite_magnitude(fit.milliseconds) || fit.milliseconds == 0) {
       terms.note(fault::option_out_of_range, "the time of density=fit(...) is not positive");
     }
-    if (!(fit.least > 0 && fit.least <= fit.most && fit.most <= 1)) {
+    if (!detail::is_finite_magnitude(fit.least) || fit.least == 0 || !(fit.least <= fit.most && fit.most <= 1)) {
       terms.note(fault::density_out_of_range, "least and most of density=fit(...) are not 0 < least <= most <= 1");
     }
     terms.fact("fit", fit.milliseconds).fact("least", fit.least).fact("most", fit.most);

@@ -56,7 +56,7 @@ struct machine_model {
   std::vector<format_speed> formats{};
 
   /// Reads the text that `<<` wrote; missing numbers keep their defaults. Throws `bad_state` for a line of another
-  /// form.
+  /// form, and for a stream that cannot be read.
   static machine_model load(std::istream& in);
 
   /// Seconds of a call whose entries have a format of that name; a format that was not measured counts as the slowest
@@ -121,11 +121,15 @@ inline machine_model machine_model::load(std::istream& in) {
     }
     bool taken = false;
     machine_model::each_number(model, [&](std::string const& each, double& place) {
-      taken = taken || (each == name && number >> place && place >= 0 && std::isfinite(place));
+      taken = taken || (each == name && number >> place && detail::is_finite_magnitude(place) &&
+                        (number >> std::ws).eof()); // "5us" is not 5 seconds
     });
     if (!taken) {
       throw error(fault::bad_state, "the line \"" + line + "\" of a machine's description is not NAME = SECONDS");
     }
+  }
+  if (in.bad()) { // a folder, for one
+    throw error(fault::bad_state, "a machine's description cannot be read");
   }
   return model;
 }

@@ -169,10 +169,11 @@ public:
     }
   }
 
-  /// A number that may be missing. Returns true if the request has it.
+  /// A number that may be missing, as "none" says, too. Returns true if the request has it.
   template <class Number>
   bool operator()(std::string_view key, std::optional<Number>& value, std::string_view about) {
-    if (offer(key, "none", std::string(about)) == nullptr) {
+    std::string const* const given = offer(key, "none", std::string(about));
+    if (given == nullptr || *given == "none") {
       return false;
     }
     (*this)(key, value.emplace(), about);
@@ -192,10 +193,10 @@ public:
     }
   }
 
-  /// A text. Returns true if the request has it.
+  /// A text; "none" is an empty one. Returns true if the request has it.
   bool operator()(std::string_view key, std::string& value, std::string_view about) {
     std::string const* const given = offer(key, value.empty() ? "none" : value, std::string(about));
-    value = given != nullptr ? *given : value;
+    value = given == nullptr ? value : *given == "none" ? "" : *given;
     return given != nullptr;
   }
 
