@@ -312,11 +312,21 @@ public:
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> values, reduction op, phase) {
     shared_->broken.throw_if_happened();
-    ncclRedOp_t const operation = op == reduction::sum ? ncclSum : op == reduction::min ? ncclMin : ncclMax;
-    detail::check_nccl(ncclAllReduce(values.data(), values.data(), values.size(),
-                                     std::is_same_v<T, float> ? ncclFloat32 : ncclFloat64, operation, shared_->comm,
+    bool const sums = op == reduction::sum;
+    bool const is_float = std::is_same_v<T, float>;
+    auto const numbers = detail::index_range<E>(shared_->exec, 0, std::ssize(values));
+    if (!sums) { // NCCL's own maximum and minimum lose a NaN
+      Kokkos::parallel_for("oktopk::nccl_bulk::to_order", numbers,
+                           detail::ordering<T>{values.data(), op == reduction::max});
+    }
+    ncclDataType_t const type = sums ? (is_float ? ncclFloat32 : ncclFloat64) : (is_float ? ncclInt32 : ncclInt64);
+    ncclRedOp_t const operation = sums ? ncclSum : op == reduction::min ? ncclMin : ncclMax;
+    detail::check_nccl(ncclAllReduce(values.data(), values.data(), values.size(), type, operation, shared_->comm,
                                      detail::stream_of(shared_->exec)),
                        "ncclAllReduce");
+    if (!sums) {
+      Kokkos::parallel_for("oktopk::nccl_bulk::from_order", numbers, detail::ordering_back<T>{values.data()});
+    }
     wait_until_reached(shared_->mark(shared_->record(shared_->exec)),
                        [] { return detail::wait_report("for everybody in an allreduce"); });
     detail::fence(shared_->exec, "oktopk::nccl_bulk::allreduce");

@@ -192,6 +192,11 @@ public:
     if (copies) {
       tensors[0] = tensors[0].clone(); // left to the group if the wait fails
     }
+    std::span<T> const reduced(static_cast<T*>(tensors[0].data_ptr()), values.size());
+    detail::to_order(reduced, op);
+    if (op != reduction::sum) {
+      tensors[0] = tensors[0].view(std::is_same_v<T, float> ? at::kInt : at::kLong);
+    }
     c10d::AllreduceOptions how;
     how.reduceOp = op == reduction::sum   ? c10d::ReduceOp::SUM
                    : op == reduction::min ? c10d::ReduceOp::MIN
@@ -203,8 +208,9 @@ public:
       abort(failed);
       throw;
     }
+    detail::from_order(reduced, op);
     if (copies) {
-      std::memcpy(values.data(), tensors[0].data_ptr(), values.size_bytes());
+      std::memcpy(values.data(), reduced.data(), values.size_bytes());
     }
   }
 

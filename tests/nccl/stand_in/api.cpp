@@ -33,7 +33,9 @@ std::size_t bytes_of(ncclDataType_t type) {
   switch (type) {
   case ncclInt8:
   case ncclUint8: return 1;
+  case ncclInt32:
   case ncclFloat32: return 4;
+  case ncclInt64:
   case ncclFloat64: return 8;
   }
   return 0;
@@ -221,7 +223,7 @@ ncclResult_t ncclAllReduce(void const* from, void* to, size_t count, ncclDataTyp
       return refuse(ncclInvalidArgument, "ncclAllReduce: " + fault);
     }
   }
-  if ((type != ncclFloat32 && type != ncclFloat64) || (op != ncclSum && op != ncclMin && op != ncclMax)) {
+  if (bytes_of(type) < 4 || (op != ncclSum && op != ncclMin && op != ncclMax)) {
     return refuse(ncclInvalidArgument, "ncclAllReduce: an operation that the stand-in does not have");
   }
   return nccl_stand_in::enqueue_allreduce(comm, stream, from, to, count, type, op);

@@ -186,7 +186,7 @@ ncclResult_t enqueue_group(ncclComm_t comm, cudaStream_t stream, std::vector<ope
 ncclResult_t enqueue_allreduce(ncclComm_t comm, cudaStream_t stream, void const* from, void* to, std::size_t count,
                                ncclDataType_t type, ncclRedOp_t op) {
   job& what = new_job(comm);
-  std::size_t const bytes = count * (type == ncclFloat32 ? sizeof(float) : sizeof(double));
+  std::size_t const bytes = count * (type == ncclFloat32 || type == ncclInt32 ? 4 : 8);
   int const ranks = comm->connections.ranks();
   for (int i = 0; i <= ranks; ++i) { // one a rank, and the result
     add_buffer(what, bytes);
@@ -202,7 +202,10 @@ ncclResult_t enqueue_allreduce(ncclComm_t comm, cudaStream_t stream, void const*
       what.transfers.push_back({what.buffers[static_cast<std::size_t>(peer)].bytes(), peer, true});
     }
   }
-  what.reduce = type == ncclFloat32 ? &reduce_in_order<float> : &reduce_in_order<double>;
+  what.reduce = type == ncclFloat32 ? &reduce_in_order<float>
+                : type == ncclInt32 ? &reduce_in_order<std::int32_t>
+                : type == ncclInt64 ? &reduce_in_order<std::int64_t>
+                                    : &reduce_in_order<double>;
   what.op = op;
   return enqueue(what, stream, {{const_cast<void*>(from), own}}, {{to, what.buffers.back().bytes()}});
 }
