@@ -164,7 +164,9 @@ def run(given):
     options += ["--input", given.input] if given.input else ["--length", given.length or LENGTH]
     options += ["--steps", given.steps] if given.steps else []
     how, command = command_of(bench, given, given.ranks or RANKS)
-    with tempfile.TemporaryDirectory() as scratch:
+    if given.launcher:  # rank 0 may run on another machine, which shares this folder, but not /tmp
+        given.build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=given.build.absolute() if given.launcher else None) as scratch:
         csv = pathlib.Path(scratch) / "rows.csv"
         programs.say(f"Measuring, {how}")
         programs.run([*command, *options, "--csv", csv, *arguments.deadline(given),

@@ -14,15 +14,16 @@
 
 namespace {
 
-// Ranks in one process are not ranks of MPI: several such processes would write the same files.
-bool started_on_several_ranks() {
-  for (char const* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+// The number of processes that a launcher says it has started: Open MPI's, MPICH's, or srun. Several processes that do
+// not know each other would write the same files.
+int started_processes() {
+  for (char const* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     char const* const size = std::getenv(name);
     if (size != nullptr && std::atoi(size) > 1) {
-      return true;
+      return std::atoi(size);
     }
   }
-  return false;
+  return 1;
 }
 
 } // namespace
@@ -34,15 +35,24 @@ int main(int argc, char** argv) {
     return argument == "--in-process" || argument.starts_with("--in-process=");
   });
   auto read = oktopk_bench::read_command_line(given.own(), oktopk_bench::list_text());
-  if (in_process && started_on_several_ranks()) {
+  int const started = started_processes();
+  if (in_process && started > 1) {
     read.fault = "--in-process makes its ranks in one process, but MPI started several";
   }
 #ifdef OKTOPK_BENCH_WITH_MPI
-  bool const with_mpi = !in_process || started_on_several_ranks();
+  bool const with_mpi = !in_process || started > 1;
   if (with_mpi) {
     // Threads of an execution space never call MPI.
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (started > 1 && ranks == 1) {
+      read.fault =
+          "the launcher has started " + std::to_string(started) +
+          " processes, but MPI has 1 rank in each: this program is of another MPI than the launcher (srun: see "
+          "its option --mpi)";
+    }
   }
 #else
   if (read.fault.empty() && read.text.empty() && !in_process) {

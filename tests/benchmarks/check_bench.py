@@ -274,6 +274,13 @@ BAD_FILES = {
 }
 
 
+def test_launcher_of_another_mpi(mpi_program):
+    """As srun starts a program whose MPI it does not know: each process is a world of its own."""
+    done = run(mpi_program.path, *PLAIN, env={**os.environ, "SLURM_STEP_NUM_TASKS": "4"})
+    assert done.returncode != 0
+    assert "the launcher has started 4 processes, but MPI has 1 rank in each" in done.stderr
+
+
 # Every start under MPI takes about a second; what is wrong with an option does not depend on who
 # starts the ranks.
 @pytest.mark.parametrize("tool, arguments, expected",

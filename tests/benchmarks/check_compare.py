@@ -133,9 +133,14 @@ def test_all_schemes(tables, program):
     assert list(table) == re.findall(r"^(\w+):", run(program.path, "--list").stdout, re.M)
 
 
-def test_launcher(tables, mpi_program):
-    said, table, steps = tables("--launcher", shlex.join([*mpi_program.launcher, "2"]),
+def test_launcher(tables, mpi_program, tmp_path):
+    launcher = tmp_path / "launcher"  # rank 0 may run where /tmp is another one: it writes below --build
+    launcher.write_text('#!/bin/sh\ncase "$*" in *" --csv $PWD/shared/"*) ;; *) echo "$*" >&2; exit 3;; esac\n'
+                        f'exec {shlex.join([*mpi_program.launcher, "2"])} "$@"\n')
+    launcher.chmod(0o700)
+    said, table, steps = tables("--launcher", launcher, "--build", "shared",
                                 "--length", 3000, "--steps", 2, "--step-ms", 1000)
+    assert not list((tmp_path / "shared").glob("tmp*"))
     said = " ".join(said.split())
     assert "The times are measured, started by " in said and "forecast" not in said
     assert "A step of 1000 ms with dense becomes" in said and "The gradients are synthetic" in said
