@@ -251,7 +251,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(partition=uniform, tau=3)", "tau goes with partition=evened or partition=balanced");
   refused("ring_chunked(rate=8)", "rate goes with codec=block_float");
   refused("ring(rate=8)", "no option \"rate\" here");
-  refused("paper_ok_topk(density=2)", "paper_ok_topk: density = 2 is not in (0, 1]");
+  refused("paper_ok_topk(density=2)", "paper_ok_topk: density = 2 is not in (0, 1]", fault::density_out_of_range);
   refused("ok_topk(density=much)", "density = \"much\" is no number");
   refused("ok_topk(tau=often)", "is no integer");
   refused("ok_topk(tau=0)", "tau = 0 of evened is not positive");
