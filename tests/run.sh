@@ -167,7 +167,8 @@ case $backend-$tiers in
     say "The quick tests: every room of the library, every algorithm, Open MPI on 1 to 8 ranks; about $(minutes 18 3) minutes on" \
       "$(nproc) cores. --full has all"
     ;;
-  serial-*) say "All tests that are not quick$([ "$tiers" = full ] || echo ", after the quick ones"): about $(minutes 50 12) minutes on $(nproc) cores" ;;
+  serial-full) say "What --full adds to the quick tests: about $(minutes 24 9) minutes on $(nproc) cores" ;;
+  serial-*) say "All tests, the quick ones first: about $(minutes 42 12) minutes on $(nproc) cores" ;;
   torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 16 6) minutes on $(nproc) cores" ;;
   *) say "The tests on another Kokkos: $backend" ;;
 esac
