@@ -15,7 +15,7 @@ def test_simulate_takes_a_long_seed_for_a_hang(program):
     assert again and again[2].endswith(f"--seeds 1 --first-seed {again[1]}")
 
 
-def tests_of(program):
+def all_properties(program):
     """The properties of every test of the suite, by the test's name."""
     found = json.loads(succeed("ctest", "--test-dir", program.path.parents[2], "--show-only=json-v1"))["tests"]
     assert len(found) > 100
@@ -23,11 +23,11 @@ def tests_of(program):
 
 
 def test_no_test_has_a_limit_of_its_own(program):
-    assert not [name for name, properties in tests_of(program).items() if "TIMEOUT" in properties]
+    assert not [name for name, properties in all_properties(program).items() if "TIMEOUT" in properties]
 
 
 def test_each_test_has_one_tier(program):
-    tiers = {name: properties.get("LABELS") for name, properties in tests_of(program).items()}
+    tiers = {name: properties.get("LABELS") for name, properties in all_properties(program).items()}
     assert not {name: tier for name, tier in tiers.items() if tier not in (["quick"], ["full"])}
     quick = {name for name, tier in tiers.items() if tier == ["quick"]}
     assert 500 < len(quick) < len(tiers)
