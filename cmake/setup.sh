@@ -183,7 +183,7 @@ build() {
   status=0
   # shellcheck disable=SC2086
   cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || status=$?
-  kill "$reporter"
+  kill "$reporter" 2>/dev/null || : # gone where nobody reads what it says
   [ "$status" -eq 0 ] || {
     grep -v '^\[[0-9]*/[0-9]*\] ' "$folder.log" >&2
     fail "building failed (all it said is in $folder.log)"
