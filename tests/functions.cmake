@@ -55,17 +55,12 @@ function(oktopk_precompile_test_headers)
   endif()
 endfunction()
 
-# oktopk_compile_as_test(<target>): warnings, quick compilation and the precompiled headers, which one that links parts of
-# the catalogue cannot share: there the library's headers declare what is compiled.
+# oktopk_compile_as_test(<target>): warnings, quick compilation and the precompiled headers.
 function(oktopk_compile_as_test target)
   oktopk_developer_flags(${target})
   oktopk_compile_quickly(${target})
-  get_target_property(libraries ${target} LINK_LIBRARIES)
-  if(TARGET precompiled_test_headers AND libraries MATCHES "oktopk_catalogue|oktopk::catalogue")
-    target_precompile_headers(${target} PRIVATE <oktopk/allreduce.hpp> ${oktopk_shared_test_headers})
-  elseif(TARGET precompiled_test_headers)
+  if(TARGET precompiled_test_headers)
     target_precompile_headers(${target} REUSE_FROM precompiled_test_headers)
-    target_compile_options(${target} PRIVATE -UOKTOPK_MPI_COMPILED) # of oktopk::mpi, about a catalogue that is not linked
   endif()
 endfunction()
 
@@ -131,10 +126,8 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::zfp)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_ZFP)
     endif()
-    if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue") # for files without a communicator of their own
-      foreach(objects IN ITEMS list in_process_0 in_process_1)
-        target_link_libraries(test_${folder} PRIVATE oktopk_catalogue_${objects})
-      endforeach()
+    if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue")
+      target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
     endif()
     if(TARGET oktopk::xxhash AND folder STREQUAL "comm")
       target_link_libraries(test_${folder} PRIVATE oktopk::xxhash)

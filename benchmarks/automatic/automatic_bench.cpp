@@ -9,8 +9,7 @@
 #include "programs/options.hpp"
 #include "programs/pending_file.hpp"
 
-#include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/catalogue/make.hpp>
+#include <oktopk/catalogue/automatic.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/mpi.hpp>
@@ -40,17 +39,9 @@ using space = Kokkos::DefaultExecutionSpace;
 using communicator = oktopk::counted<oktopk::mpi_communicator>;
 using vector = Kokkos::View<float*, space::memory_space>;
 using automatic = oktopk::automatic<space, communicator>;
-using fixed = oktopk::any_allreduce<space, communicator>;
+using fixed = oktopk::any_allreduce<space>;
 using clock = std::chrono::steady_clock;
 
-} // namespace automatic_bench
-
-// The library has it, compiled once.
-extern template oktopk::any_allreduce<automatic_bench::space, automatic_bench::communicator>
-oktopk::make_allreduce<float, std::int32_t, automatic_bench::space, automatic_bench::communicator>(
-    automatic_bench::space const&, automatic_bench::communicator, std::string_view, oktopk::gradient_size const&);
-
-namespace automatic_bench {
 namespace {
 
 struct options {

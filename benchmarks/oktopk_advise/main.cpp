@@ -84,7 +84,7 @@ machine_model machine_of(options const& asked, std::int64_t length) {
 }
 
 std::vector<forecast> forecasts(options const& asked, machine_model const& machine, std::int64_t length) {
-  auto all = oktopk::catalogue::forecast_all<space, oktopk::self_communicator, float, std::int32_t>(
+  auto all = oktopk::catalogue::forecast_all<space, float, std::int32_t>(
       {.length = length, .k = selected(asked, length)}, asked.ranks);
   std::erase_if(all, [&](forecast const& each) { return !oktopk::detail::is_allowed(each, asked.sums); });
   for (forecast& each : all) {

@@ -14,7 +14,7 @@
 #include "programs/progress.hpp"
 #include "programs/together.hpp"
 
-#include <oktopk/catalogue/make.hpp>
+#include <oktopk/catalogue/algorithms.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #ifdef OKTOPK_BENCH_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
@@ -34,6 +34,16 @@
 
 namespace oktopk_bench {
 
+/// The codecs that this build has beside the library's own.
+template <oktopk::execution_space E = Kokkos::DefaultHostExecutionSpace>
+std::span<oktopk::catalogue::added_codec<E> const> added_codecs() {
+#ifdef OKTOPK_BENCH_WITH_ZFP
+  return oktopk::zfp_codec<E>();
+#else
+  return {};
+#endif
+}
+
 /// No decorator around the communicator of the algorithms.
 template <oktopk::communicator Comm>
 using undecorated = Comm;
@@ -48,13 +58,9 @@ class bench {
 public:
   using counting = counting_communicator<Comm>;
   using decorated = Decorator<counting>;
-  using allreduce = oktopk::any_allreduce<space, decorated>;
+  using allreduce = oktopk::any_allreduce<space>;
 
-  bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {
-#ifdef OKTOPK_BENCH_WITH_ZFP
-    oktopk::add_zfp<space, decorated>();
-#endif
-  }
+  bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {}
 
   void run() {
     prepare();
@@ -105,8 +111,9 @@ private:
 
   void run_algorithm(std::string const& text, oktopk_programs::progress& bar) {
     counting counted{timed<Comm>(comm_)};
-    allreduce algorithm = oktopk::make_allreduce(
-        exec_, decorated(counted), text, {.length = input_->length(), .k = asked_.k, .density = asked_.density});
+    allreduce algorithm = oktopk::make_allreduce(exec_, decorated(counted), text,
+                                                 {.length = input_->length(), .k = asked_.k, .density = asked_.density},
+                                                 added_codecs<space>());
     promised_ = promises_of(text);
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
     bool const is_yardstick = std::is_same_v<decorated, counting> && algorithm.name() == "dense";
@@ -182,10 +189,10 @@ private:
     };
     using format = oktopk::coo<>; // the state does not depend on it
     if (algorithm.name() == "ok_topk") {
-      take_from(std::type_identity<oktopk::catalogue::any_ok_topk<space, decorated, format>>());
+      take_from(std::type_identity<oktopk::catalogue::any_ok_topk<space, oktopk::any_communicator, format>>());
     } else if (algorithm.name() == "paper_ok_topk") {
-      take_from(std::type_identity<
-                oktopk::paper_ok_topk<space, decorated, oktopk::with_format<format, oktopk::paper_policies>>>());
+      take_from(std::type_identity<oktopk::paper_ok_topk<space, oktopk::any_communicator,
+                                                         oktopk::with_format<format, oktopk::paper_policies>>>());
     }
     return boundaries;
   }

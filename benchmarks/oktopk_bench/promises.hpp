@@ -95,7 +95,7 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
 /// Of the algorithm that a text names; the text is one that `make_allreduce` takes.
 inline allreduce_promises promises_of(std::string const& text) {
   allreduce_promises promised;
-  oktopk::catalogue::visit_request<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator, float, std::int32_t>(
+  oktopk::catalogue::visit_request<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>(
       oktopk::detail::allreduce_request::parse(text), {},
       [&]<class Allreduce>(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
         promised = promises_of<Allreduce>(how);

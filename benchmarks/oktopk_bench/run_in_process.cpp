@@ -12,10 +12,7 @@
 namespace oktopk_bench {
 
 std::string list_text() {
-#ifdef OKTOPK_BENCH_WITH_ZFP
-  oktopk::add_zfp<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator>();
-#endif
-  return oktopk::catalogue_text();
+  return oktopk::catalogue_text(added_codecs());
 }
 
 int run_in_process(command_line const& read) {

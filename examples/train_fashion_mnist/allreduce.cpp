@@ -5,23 +5,25 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #ifdef FASHION_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
-#include <oktopk/comm/self.hpp>
 #endif
 
 namespace fashion {
 
 allreduce make_allreduce(execution const& exec, communicator const& comm, options const& how, std::int64_t length) {
+  oktopk::gradient_size const size{.length = length, .k = {}, .density = how.density};
 #ifdef FASHION_WITH_ZFP
-  oktopk::add_zfp<execution, communicator>();
+  return oktopk::make_allreduce(exec, comm, how.algorithm, size, oktopk::zfp_codec<execution>());
+#else
+  return oktopk::make_allreduce(exec, comm, how.algorithm, size);
 #endif
-  return oktopk::make_allreduce(exec, comm, how.algorithm, {.length = length, .density = how.density});
 }
 
 std::string list_text() {
 #ifdef FASHION_WITH_ZFP
-  oktopk::add_zfp<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator>();
-#endif
+  return oktopk::catalogue_text(oktopk::zfp_codec());
+#else
   return oktopk::catalogue_text();
+#endif
 }
 
 } // namespace fashion

@@ -14,10 +14,9 @@
 namespace fashion {
 
 using communicator = oktopk::counted<oktopk::mpi_communicator>;
-using allreduce = oktopk::any_allreduce<execution, communicator>;
+using allreduce = oktopk::any_allreduce<execution>;
 
-/// Collective. Makes the algorithm that the options name, for gradients of that length. The only function that compiles
-/// the algorithms of the library.
+/// Collective. Makes the algorithm that the options name, for gradients of that length.
 allreduce make_allreduce(execution const& exec, communicator const& comm, options const& how, std::int64_t length);
 
 } // namespace fashion

@@ -196,11 +196,12 @@ private:
     double const loss =
         network_->backward(exec_, parameters_, data_.training, training_order_, first, how_.batch, gradient_);
     exec_.fence();
-    allreduce_.comm().reset();
+    communicator& counted = *allreduce_.comm().target<communicator>();
+    counted.reset();
     optimizer_.step(parameters_, gradient_);
     double const all = seconds(start, clock::now());
     auto const& call = allreduce_.last_call();
-    double const words = allreduce_.comm().total().words_sent();
+    double const words = counted.total().words_sent();
     double const bound = allreduce_.bound_words();
     log_.add(call.local_selected, call.global_selected);
     course_.add(iteration_, all, loss, words, std::vector{&allreduce_});
@@ -214,7 +215,7 @@ private:
             .most_words = words,
             .bound_words = bound,
             .over_bound = words > bound ? 1 : 0,
-            .modelled = allreduce_.comm().modelled() > 0};
+            .modelled = counted.modelled() > 0};
   }
 
   // The share of all ranks' test images that are labelled correctly; the weights are the same on all ranks.

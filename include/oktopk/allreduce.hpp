@@ -20,35 +20,3 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 #include <oktopk/version.hpp>
-
-#ifdef OKTOPK_CATALOGUE_COMPILED
-#ifdef OKTOPK_MPI_COMPILED
-#include <oktopk/mpi.hpp>
-#endif
-
-// The library oktopk::catalogue has `ok_topk` with its default policies compiled; programs that link it do not compile
-// it. The library's own source defines OKTOPK_COMPILE.
-#ifndef OKTOPK_COMPILE
-#define OKTOPK_COMPILE extern template
-#endif
-#ifndef OKTOPK_COMPILE_MPI // separate, so that programs without MPI can link the file without it
-#define OKTOPK_COMPILE_MPI extern template
-#endif
-#define OKTOPK_COMPILE_OVER(COMPILE, SPACE, COMM)                                                                      \
-  COMPILE class ok_topk<SPACE, COMM>;                                                                                  \
-  COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                                      \
-      detail::view_of_any_stride<float, SPACE> const&);                                                                \
-  COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                                      \
-      detail::accumulation<std::int32_t, float, SPACE::memory_space> const&)
-
-namespace oktopk {
-
-OKTOPK_COMPILE_OVER(OKTOPK_COMPILE, Kokkos::DefaultExecutionSpace, in_process_communicator);
-#ifdef OKTOPK_MPI_COMPILED
-OKTOPK_COMPILE_OVER(OKTOPK_COMPILE_MPI, Kokkos::DefaultExecutionSpace, mpi_communicator);
-#endif
-
-} // namespace oktopk
-
-#undef OKTOPK_COMPILE_OVER
-#endif

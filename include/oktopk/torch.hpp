@@ -188,7 +188,7 @@ public:
   /// The same with an algorithm of the catalogue by its name, such as `ok_topk(format=packed)`.
   data_parallel(torch::nn::Module& module, communicator_type comm, std::string_view text,
                 detail::data_parallel_options const& how = {}, execution_space exec = {})
-    requires std::same_as<Allreduce, any_allreduce<execution_space, communicator_type>>
+    requires std::same_as<Allreduce, any_allreduce<execution_space>>
       : data_parallel(
             module, comm,
             [exec, comm, name = std::string(text)](bucket const& of) {
@@ -344,7 +344,7 @@ private:
 
 template <communicator Comm>
 data_parallel(torch::nn::Module&, Comm, std::string_view, detail::data_parallel_options = {})
-    -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
+    -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace>>;
 
 template <communicator Comm, class Make>
   requires std::invocable<Make const&, bucket const&>

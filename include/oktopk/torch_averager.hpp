@@ -74,7 +74,7 @@ template <gradient_value Value>
 class tensor_averager {
   using space = Kokkos::DefaultHostExecutionSpace;
   using communicator_type = counted<process_group_communicator>;
-  using allreduce = any_allreduce<space, communicator_type, Value>;
+  using allreduce = any_allreduce<space, any_communicator, Value>;
   using engine = detail::bucket_engine<error_feedback<allreduce>>;
   using view = torch_view_type<Value>;
   using clock = std::chrono::steady_clock;

@@ -74,6 +74,16 @@ std::unique_ptr<algorithm_of<Subject>> made(oktopk::in_process_communicator comm
                                                  Subject::options(length, k));
 }
 
+/// The counters below an algorithm.
+template <class Allreduce>
+auto& counters_of(Allreduce& allreduce) {
+  if constexpr (requires { allreduce.comm().template target<counting>(); }) {
+    return *allreduce.comm().template target<counting>();
+  } else {
+    return allreduce.comm();
+  }
+}
+
 /// One call, and what it left behind.
 template <class Allreduce>
 auto observe(Allreduce& allreduce, std::vector<typename Allreduce::value_type> const& accumulator) {
@@ -81,10 +91,11 @@ auto observe(Allreduce& allreduce, std::vector<typename Allreduce::value_type> c
   call_record<value_type, typename Allreduce::index_type> record;
   record.accumulator = accumulator;
   Kokkos::View<value_type const*, memory> const input = to_view(accumulator);
-  allreduce.comm().reset();
+  auto& counters = counters_of(allreduce);
+  counters.reset();
   auto const& update = allreduce(input);
   for (int p = 0; p < oktopk::phase_count; ++p) {
-    record.traffic[static_cast<std::size_t>(p)] = allreduce.comm().of_phase(static_cast<oktopk::phase>(p));
+    record.traffic[static_cast<std::size_t>(p)] = counters.of_phase(static_cast<oktopk::phase>(p));
   }
   record.indices = to_vector(update.indices());
   record.values = to_vector(update.values());

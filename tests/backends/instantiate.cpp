@@ -7,7 +7,7 @@
 #include "support/policies.hpp"
 
 #include <oktopk/allreduce.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/impl.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/core/workspace.hpp>

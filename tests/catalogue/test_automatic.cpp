@@ -4,7 +4,6 @@
 // The automatic choice: what it predicts, that all ranks take the same scheme, and that nothing is lost when it changes.
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/catalogue/automatic.hpp>
-#include <oktopk/catalogue/make.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -118,7 +117,7 @@ machine_model network(double latency, double seconds_per_byte) {
 
 TEST_CASE("automatic: the expected bytes of a scheme are those that it sends", "[automatic]") {
   for (int const ranks : {2, 3, 4, 8}) {
-    for (forecast const& each : catalogue::forecast_all<E, C, float, std::int32_t>({.length = length, .k = k}, ranks)) {
+    for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = k}, ranks)) {
       double sent = 0;
       in_process::run(ranks, [&](in_process_communicator plain) {
         C comm(plain);
@@ -296,7 +295,7 @@ TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[aut
 
 TEST_CASE("automatic: regions that are full go dense in the sum, and that is among the choices", "[automatic]") {
   auto const of = [](std::int64_t selected, std::string const& text) {
-    auto const all = catalogue::forecast_all<E, C, float, std::int32_t>({.length = length, .k = selected}, 8);
+    auto const all = catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = selected}, 8);
     auto const found = std::ranges::find(all, text, &forecast::text);
     REQUIRE(found != all.end());
     return *found;
@@ -493,7 +492,7 @@ TEST_CASE("automatic: what an encoding takes for nothing is not counted for each
 TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]") {
   std::ostringstream rows;
   rows.precision(4);
-  for (forecast const& each : catalogue::forecast_all<E, C, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
+  for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
     call_cost const& cost = each.cost;
     if (each.text.find("values=") == std::string::npos) {
       rows << "| `" << each.text << "` | " << cost.messages << " | " << cost.beside << " | " << 1e-3 * cost.bytes

@@ -24,7 +24,7 @@ namespace {
 
 using namespace oktopk;
 using E = Kokkos::DefaultHostExecutionSpace;
-using scheme = any_allreduce<E, in_process_communicator>;
+using scheme = any_allreduce<E>;
 
 constexpr int ranks = 4;
 constexpr int steps = 40; // a scheme is on trial for 33 calls at most, however short they are

@@ -3,7 +3,6 @@
 
 // Every algorithm of the catalogue gives what its type gives, to the bit and to the byte; wrong texts are refused.
 #include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/catalogue/make.hpp>
 #include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
@@ -27,17 +26,19 @@ using namespace oktopk;
 using namespace oktopk_tests;
 using E = execution;
 using C = counting;
-using any = any_allreduce<E, C>;
+using any = any_allreduce<E>;
 
 constexpr std::int64_t length = 700;
 constexpr std::int64_t k = 35;
 constexpr int iterations = 5;
 
 any made(C const& comm, std::string const& text) {
+  gradient_size const size{.length = length, .k = k, .density = {}};
 #ifdef OKTOPK_TESTS_WITH_ZFP
-  add_zfp<E, C>();
+  return make_allreduce(E(), comm, text, size, zfp_codec<E>());
+#else
+  return make_allreduce(E(), comm, text, size);
 #endif
-  return make_allreduce(E(), comm, text, {.length = length, .k = k});
 }
 
 std::set<std::string>& names_seen() {
@@ -298,7 +299,8 @@ TEST_CASE("a density or k of the text replaces that of the program") {
   refused("ok_topk(k=-1)", "k = -1 is not in [0, length]", fault::k_out_of_range);
 }
 
-static_assert(catalogue::runs_over<C, dense<E, C>> && catalogue::runs_over<C, ok_topk<E, C>>);
+static_assert(catalogue::needs_free_order<dense_ring<E, C>> && !catalogue::needs_free_order<dense<E, C>> &&
+              !catalogue::needs_free_order<ok_topk<E, C>>);
 
 TEST_CASE("a state depends on no policies that its type tells") {
   CHECK(catalogue::policies_of(ok_topk<E, C>::options{}).empty());

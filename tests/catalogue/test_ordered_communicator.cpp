@@ -3,7 +3,7 @@
 
 // Over a communicator that orders messages by the instance, such as NCCL's, the catalogue has what can run there.
 
-#include <oktopk/catalogue/make.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"

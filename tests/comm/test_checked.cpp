@@ -286,7 +286,7 @@ TEMPLATE_TEST_CASE("a reduction in a ring is that of all ranks, whatever their n
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     auto data = exact_numbers<TestType>(comm.rank(), count);
     std::vector<TestType> scratch;
-    oktopk::detail::reduce_in_ring(comm, std::span(data), op, phase::control, scratch);
+    oktopk::reduce_in_ring(comm, std::span(data), op, phase::control, scratch);
     CHECK(data == expected);
   });
 }
@@ -298,7 +298,7 @@ TEST_CASE("a reduction in a ring sends 2n(P-1)/P elements in 2(P-1) messages") {
       std::size_t const count = 240; // a multiple of each number of ranks
       auto data = exact_numbers<double>(comm.rank(), count);
       std::vector<double> scratch;
-      oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, scratch);
+      oktopk::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, scratch);
       auto const sent = comm.of_phase(phase::reduce);
       auto const others = static_cast<std::size_t>(ranks - 1);
       CHECK(static_cast<std::size_t>(sent.bytes_sent) ==

@@ -20,23 +20,19 @@ DOORS = ("adam", "allreduce", "bucketed", "catalogue/catalogue", "error_feedback
 
 
 def programs():
-    """Source and further options of each program: the bare call, of headers alone and linked to oktopk::catalogue, the
-    program by text, and every front door."""
-    linked = ["-DOKTOPK_CATALOGUE_COMPILED", "-DOKTOPK_MPI_COMPILED"]
-    bare_call = (ROOT / "examples/bare_call.cpp").read_text(encoding="utf-8")
-    yield "bare_call", bare_call, []
-    yield "bare_call_linked", bare_call, linked
-    yield "by_text", (HERE / "by_text.cpp").read_text(encoding="utf-8"), linked
+    """Source of each program: the bare call, the program by text, and every front door."""
+    yield "bare_call", (ROOT / "examples/bare_call.cpp").read_text(encoding="utf-8")
+    yield "by_text", (HERE / "by_text.cpp").read_text(encoding="utf-8")
     for door in DOORS:
-        yield door, f"#include <oktopk/{door}.hpp>\n", []
+        yield door, f"#include <oktopk/{door}.hpp>\n"
 
 
-def cost(compiler, source, options):
+def cost(compiler, source):
     """How often each header is read, and how many instances each template has."""
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "program.cpp"
         path.write_text(source, encoding="utf-8")
-        subprocess.run([*compiler, *options, "-O0", "-w", "-c", path, "-o", path.with_suffix(".o"), "-ftime-trace",
+        subprocess.run([*compiler, "-O0", "-w", "-c", path, "-o", path.with_suffix(".o"), "-ftime-trace",
                         "-ftime-trace-granularity=0"], check=True)
         events = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["traceEvents"]
     headers, templates = set(), collections.Counter()
@@ -64,7 +60,7 @@ def main():
     compiler = arguments[1:] if write else arguments
     version = re.search(r"version (\d+)", subprocess.run([compiler[0], "--version"], check=True, text=True,
                                                          capture_output=True).stdout)[1]
-    now = {name: cost(compiler, source, options) for name, source, options in programs()}
+    now = {name: cost(compiler, source) for name, source in programs()}
     if write:
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in now.items())
         BASELINE.write_text(f'{{"clang": "{version}",\n{lines}\n}}\n', encoding="utf-8")

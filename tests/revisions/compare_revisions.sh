@@ -27,9 +27,11 @@ git worktree add --quiet --detach "$scratch/old" "$1"
 
 # lines_of CHECKOUT NAME: the program is the same, the library that of the checkout.
 lines_of() {
+  catalogue=$1/include/oktopk/catalogue/impl.hpp
+  [ -e "$catalogue" ] || catalogue=/dev/null # in older revisions each header has it
   # shellcheck disable=SC2086
-  ${CXX:-c++} -std=c++20 -O1 -I"$1/include" ${CXXFLAGS:--isystem /usr/include/trilinos} tests/revisions/observed_calls.cpp \
-    -o "$scratch/$2.program" ${LDLIBS:--ltrilinos_kokkoscore -ldl}
+  ${CXX:-c++} -std=c++20 -O1 -I"$1/include" -include "$catalogue" ${CXXFLAGS:--isystem /usr/include/trilinos} \
+    tests/revisions/observed_calls.cpp -o "$scratch/$2.program" ${LDLIBS:--ltrilinos_kokkoscore -ldl}
   "$scratch/$2.program" "$cases" >"$scratch/$2"
 }
 lines_of "$scratch/old" before

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_MPI
 #include <oktopk/mpi.hpp>
@@ -24,6 +25,10 @@ inline float first_weight(std::int64_t length) {
   algorithm allreduce(space(), oktopk::self_communicator(), {.length = length, .k = 1});
   oktopk::sgd<algorithm> optimizer(space(), allreduce, {.learning_rate = 0.5});
   optimizer.step(weights, gradient);
+  auto by_name = oktopk::make_allreduce(space(), oktopk::self_communicator(), "topk_a", {.length = length, .k = 1});
+  if (by_name(gradient).indices().size() != 1) {
+    return 0;
+  }
   space().fence();
   return weights(0);
 }

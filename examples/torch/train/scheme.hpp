@@ -13,10 +13,9 @@ namespace torch_training {
 
 using execution = Kokkos::DefaultHostExecutionSpace;
 using communicator = oktopk::counted<oktopk::mpi_communicator>;
-using scheme = oktopk::any_allreduce<execution, communicator>;
+using scheme = oktopk::any_allreduce<execution>;
 
-/// Collective. The algorithm of that name, for gradients of that length. The only function that compiles the algorithms
-/// of the library.
+/// Collective. The algorithm of that name, for gradients of that length.
 scheme make_scheme(communicator const& comm, std::string const& name, std::int64_t length, double density);
 
 } // namespace torch_training

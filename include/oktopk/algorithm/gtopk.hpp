@@ -93,7 +93,7 @@ public:
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
     auto const messages = static_cast<double>(ceil_log2(ranks));
     return {messages * static_cast<double>(format_.max_encoded_bytes(k, {0, length})) / 4,
-            messages * (header_bytes / 4.0 + announcement_words<Comm>(1))};
+            messages * header_bytes / 4.0, messages};
   }
 
   /// Up the tree and down again: in each step half of the ranks wait for the other half.
@@ -333,7 +333,7 @@ public:
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; in addition a
   /// header of 4 words in each message.
   double bound_words() const {
-    return reduction_tree_.bound_words(base::comm_.size(), base::length_, base::k_).total();
+    return reduction_tree_.bound_words(base::comm_.size(), base::length_, base::k_).total(base::comm_);
   }
 
   /// The work of a steady call.

@@ -90,7 +90,7 @@ public:
     return (split_and_reduce_.bound_words(ranks, length_, to_others, !local_selection_.selector().bounded()) +
             global_selection_.bound_words(ranks, length_, k_) +
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
-               .total() +
+               .total(base::comm_) +
            partitioner_.bound_words(ranks);
   }
 
@@ -130,8 +130,6 @@ private:
   detail::contributed_indices<E, index_type> contributed_indices_;
   detail::rounding_losses<E, format_type> rounding_losses_;
 };
-
-// Not inline, so that programs that link the library `oktopk::catalogue` do not compile it: see `allreduce.hpp`.
 
 template <class E, class Comm, class Policies>
 ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char const* name)

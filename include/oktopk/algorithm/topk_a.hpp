@@ -57,7 +57,7 @@ public:
     std::int64_t const most = local_selection_.selector().bounded() ? base::k_ : largest_selection_;
     return (detail::count_gathering<Comm>::bound_words(comm_.size()) +
             allgatherv_.bound_words(comm_.size(), most, {0, length_}))
-        .total();
+        .total(comm_);
   }
 
   /// The work of a steady call, which merges P selections in ceil(log2 P) passes.

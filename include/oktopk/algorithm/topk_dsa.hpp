@@ -71,7 +71,7 @@ public:
     std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
     return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
             detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
-        .total();
+        .total(comm_);
   }
 
   /// The work of a steady call, for selections that fall independently.

@@ -12,12 +12,13 @@
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/automatic.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
 #include <oktopk/dense/swing.hpp>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -25,13 +26,13 @@
 /// reader and calls `sink(type_identity<Allreduce>, options)`; if the reader makes a list, once for each alternative.
 namespace oktopk::catalogue {
 
-/// True if an algorithm can run over such a communicator: it starts messages in groups that fit, or starts none.
-template <class Comm, class Allreduce>
-inline constexpr bool runs_over = true;
+/// True if messages of an algorithm wait for each other, so that they must not be ordered by the instance.
+template <class Allreduce>
+inline constexpr bool needs_free_order = false;
 
 template <class Comm, class E, class Value, class Index, class Reduce>
-inline constexpr bool runs_over<Comm, dense<E, Comm, Value, Index, Reduce>> =
-    !Comm::ordered_by_instance || requires { requires Reduce::starts_no_messages; };
+inline constexpr bool needs_free_order<dense<E, Comm, Value, Index, Reduce>> =
+    !requires { requires Reduce::starts_no_messages; };
 
 /// Offers a reader the options of an algorithm and of its policies.
 struct policy_reader {
@@ -93,21 +94,31 @@ std::string policies_of(Options const& how) {
 }
 
 /// Sink of a visit: keeps a function that makes the algorithm, for `make_allreduce`.
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
+template <execution_space E, gradient_value Value, gradient_index Index>
 struct making {
-  using any = any_allreduce<E, Comm, Value, Index>;
+  using any = any_allreduce<E, any_communicator, Value, Index>;
 
-  std::function<any(E const&, Comm const&, std::string_view text)> make{}; ///< empty if it does not run over `Comm`
+  std::span<added_codec<E, Value, Index> const> added{}; ///< codecs of the program, beside the built-in ones
+  std::function<any(E const&, any_communicator const&, std::string_view text)> make{};
+  bool in_free_order = false; ///< `needs_free_order`
 
   template <class Allreduce>
   void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
-    if constexpr (runs_over<Comm, Allreduce>) {
-      make = [how](E const& exec, Comm const& comm, std::string_view text) {
-        return any(std::in_place_type<Allreduce>, exec, comm, how,
-                   detail::any_description{std::string(text), policies_of(how)});
-      };
-    }
+    in_free_order = needs_free_order<Allreduce>;
+    make = [how](E const& exec, any_communicator const& comm, std::string_view text) {
+      return any(std::in_place_type<Allreduce>, exec, comm, how,
+                 detail::any_description{std::string(text), policies_of(how)});
+    };
   }
+};
+
+/// Sink of a visit that lists options alone.
+template <execution_space E, gradient_value Value, gradient_index Index>
+struct listing {
+  std::span<added_codec<E, Value, Index> const> added{};
+
+  template <class... Any>
+  void operator()(Any const&...) const {}
 };
 
 /// Returns true if the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
@@ -156,20 +167,25 @@ void visit_options(detail::option_reader& in, gradient_size const& size, Sink&& 
   sink(std::type_identity<Allreduce>(), how);
 }
 
+/// The algorithms of a family are compiled together: one file of `oktopk::catalogue` each.
+enum class family : std::uint8_t { ok_topk, top_k, dense, coded, automatic };
+
 /// An algorithm that selects: `Type<E, Comm, Policies<Format>>`. An algorithm without the option `format` sends no
 /// indices; it takes only its types from the format.
 template <template <class, class, class> class Type, template <sparse_format> class Policies>
 struct sparse_scheme {
   std::string_view name;
   std::string_view about;
+  family of = family::top_k;
   std::string_view format = "coo"; ///< by default
 
-  template <class E, class Comm, class Value, class Index, class Sink>
+  template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    using with_coo = Type<E, Comm, Policies<coo<Value, Index>>>;
+    using with_coo = Type<E, any_communicator, Policies<coo<Value, Index>>>;
     if constexpr (requires(typename with_coo::options how) { how.format; }) {
       in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
-        visit_options<Type<E, Comm, Policies<typename Format::template type<Value, Index>>>>(in, size, sink);
+        visit_options<Type<E, any_communicator, Policies<typename Format::template type<Value, Index>>>>(in, size,
+                                                                                                         sink);
       });
     } else {
       visit_options<with_coo>(in, size, sink);
@@ -182,23 +198,11 @@ template <template <execution_space, communicator, gradient_value> class Reduce>
 struct dense_scheme {
   std::string_view name;
   std::string_view about;
+  family of = family::dense;
 
-  template <class E, class Comm, class Value, class Index, class Sink>
+  template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    visit_options<dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>>(in, size, sink);
-  }
-};
-
-/// A codec that a program adds to the built-in ones, for algorithms of these types: see `catalogue/with_zfp.hpp`.
-template <class E, class Comm, class Value, class Index>
-struct added_codec {
-  std::string name;
-  void (*visit)(std::string_view scheme, detail::option_reader& in, gradient_size const& size,
-                making<E, Comm, Value, Index>& sink);
-
-  static std::vector<added_codec>& all() {
-    static std::vector<added_codec> list;
-    return list;
+    visit_options<dense<E, any_communicator, Value, Index, Reduce<E, any_communicator, Value>>>(in, size, sink);
   }
 };
 
@@ -207,33 +211,35 @@ template <template <execution_space, communicator, gradient_value, gradient_inde
 struct coded_scheme {
   std::string_view name;
   std::string_view about;
+  family of = family::coded;
 
-  template <class E, class Comm, class Value, class Index, class Sink>
+  template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     std::vector<detail::option_reader::choice> list{
-        {"none", [&] { visit_over<detail::plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
+        {"none", [&] { visit_over<detail::plain_wire, E, Value, Index>(in, size, sink); }}};
     auto const add = [&]<class Codec>(detail::alternative<Codec> const& each) {
-      list.push_back(
-          {std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Comm, Value, Index>(in, size, sink); }});
+      list.push_back({std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Value, Index>(in, size, sink); }});
     };
     std::apply([&](auto const&... each) { (add(each), ...); }, codecs);
-    for (auto const& each : added_codec<E, Comm, Value, Index>::all()) {
-      list.push_back({each.name, [&] {
-                        making<E, Comm, Value, Index> made;
-                        each.visit(name, in, size, made);
-                        if constexpr (std::is_same_v<std::remove_cvref_t<Sink>, decltype(made)>) {
-                          sink = made;
-                        }
-                      }});
+    if constexpr (requires { sink.added; }) {
+      for (auto const& each : sink.added) {
+        list.push_back({each.name, [&] {
+                          making<E, Value, Index> made;
+                          each.visit(name, in, size, made);
+                          if constexpr (requires { sink.make; }) {
+                            sink = made;
+                          }
+                        }});
+      }
     }
     in.choose("codec", list, "none", "code of the messages");
   }
 
   static constexpr bool is_coded = true;
 
-  template <class Wire, class E, class Comm, class Value, class Index, class Sink>
+  template <class Wire, class E, class Value, class Index, class Sink>
   void visit_over(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    in.within("codec", [&] { visit_options<Type<E, Comm, Value, Index, Wire>>(in, size, sink); });
+    in.within("codec", [&] { visit_options<Type<E, any_communicator, Value, Index, Wire>>(in, size, sink); });
   }
 };
 
@@ -265,11 +271,13 @@ using rabenseifner_of_bfloat16 = rabenseifner<E, Comm, Value, coded_wire<bfloat1
 
 /// Every algorithm that a text can name: a new one is one entry here.
 inline constexpr std::tuple algorithms{
-    sparse_scheme<ok_topk, any_policies>{"ok_topk", "near-optimal sparse allreduce, every step a policy"},
-    sparse_scheme<paper_ok_topk, paper_with>{"paper_ok_topk", "the same as published"},
+    sparse_scheme<ok_topk, any_policies>{"ok_topk", "near-optimal sparse allreduce, every step a policy",
+                                         family::ok_topk},
+    sparse_scheme<paper_ok_topk, paper_with>{"paper_ok_topk", "the same as published", family::ok_topk},
     sparse_scheme<topk_a, default_with>{"topk_a", "allgather of the selections"},
-    sparse_scheme<topk_dsa, default_with>{
-        "topk_dsa", "reduce-scatter and allgather of the selections, dense where that is less", "coo_or_dense"},
+    sparse_scheme<topk_dsa, default_with>{"topk_dsa",
+                                          "reduce-scatter and allgather of the selections, dense where that is less",
+                                          family::top_k, "coo_or_dense"},
     sparse_scheme<gtopk, default_with>{"gtopk", "a tree that keeps the k largest of its sums"},
     sparse_scheme<gaussian_k, format_alone>{"gaussian_k",
                                             "allgather of what a threshold of a normal distribution selects"},
@@ -284,7 +292,7 @@ inline constexpr std::tuple algorithms{
     dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
     sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
     sparse_scheme<automatic_of, format_alone>{
-        "automatic", "the scheme that takes least time here: predicted, tried, and looked at again"},
+        "automatic", "the scheme that takes least time here: predicted, tried, and looked at again", family::automatic},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them if there is none.
@@ -299,46 +307,48 @@ void with_algorithm(std::string_view name, Visit const& visit) {
 }
 
 /// Visits a scheme with the options that the reader has, and refuses those that it does not know.
-template <class E, class Comm, class Value, class Index, class Scheme, class Sink>
+template <class E, class Value, class Index, class Scheme, class Sink>
 void visit_scheme(Scheme const& scheme, detail::option_reader& in, gradient_size const& size, Sink&& sink) {
-  scheme.template visit<E, Comm, Value, Index>(in, size, sink);
+  scheme.template visit<E, Value, Index>(in, size, sink);
   in.finish([&](detail::option_reader& all) {
-    scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {});
+    listing<E, Value, Index> names;
+    if constexpr (requires { sink.added; }) {
+      names.added = sink.added;
+    }
+    scheme.template visit<E, Value, Index>(all, size, names);
   });
 }
 
 /// Visits the algorithm and options that a request asks for. Throws if a name, a key or a value is unknown.
-template <class E, class Comm, class Value, class Index, class Sink>
+template <class E, class Value, class Index, class Sink>
 void visit_request(detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
   detail::option_reader in(std::move(request));
-  with_algorithm(in.name(), [&](auto const& scheme) { visit_scheme<E, Comm, Value, Index>(scheme, in, size, sink); });
+  with_algorithm(in.name(), [&](auto const& scheme) { visit_scheme<E, Value, Index>(scheme, in, size, sink); });
 }
 
-/// Where the parts of `algorithms` begin, and the end: all of a part is compiled in one file of `oktopk::catalogue`. The
-/// parts take about the same time, so that several cores share the work.
-inline constexpr std::array<std::size_t, 3> parts{0, 6, std::tuple_size_v<decltype(algorithms)>};
-
-/// Keeps what makes the algorithm that the reader names, if it is in the part. No inline function: a file that declares
-/// `extern template` compiles no algorithm of the part.
-template <std::size_t Part, class E, class Comm, class Value, class Index>
-void visit_part(detail::option_reader& in, gradient_size const& size, making<E, Comm, Value, Index>& sink) {
-  auto const visit_if_named = [&](auto const& scheme) {
-    if (scheme.name == in.name()) {
-      visit_scheme<E, Comm, Value, Index>(scheme, in, size, sink);
+/// Keeps what makes the algorithm that the reader names, if it is of the family. No inline function: a file that
+/// declares `extern template` compiles no algorithm of the family.
+template <family Family, class E, class Value, class Index>
+void visit_family(detail::option_reader& in, gradient_size const& size, making<E, Value, Index>& sink) {
+  auto const visit_if_named = [&]<std::size_t Which>(std::integral_constant<std::size_t, Which>) {
+    if constexpr (std::get<Which>(algorithms).of == Family) {
+      if (std::get<Which>(algorithms).name == in.name()) {
+        visit_scheme<E, Value, Index>(std::get<Which>(algorithms), in, size, sink);
+      }
     }
   };
   [&]<std::size_t... Each>(std::index_sequence<Each...>) {
-    (visit_if_named(std::get<parts[Part] + Each>(algorithms)), ...);
-  }(std::make_index_sequence<parts[Part + 1] - parts[Part]>());
+    (visit_if_named(std::integral_constant<std::size_t, Each>()), ...);
+  }(std::make_index_sequence<std::tuple_size_v<decltype(algorithms)>>());
 }
 
 /// The texts of a scheme's variants that send different words: formats and their values, or codecs of messages.
-template <class E, class Comm, class Value, class Index, class Scheme>
+template <class E, class Value, class Index, class Scheme>
 std::vector<std::string> variants_of(Scheme const& scheme) {
   std::string const name(scheme.name);
   std::vector<std::string> texts{name};
   detail::option_reader in;
-  scheme.template visit<E, Comm, Value, Index>(in, gradient_size{}, [](auto const&...) {});
+  scheme.template visit<E, Value, Index>(in, gradient_size{}, [](auto const&...) {});
   bool const has_format = std::ranges::any_of(in.known(), [](auto const& option) { return option.key == "format"; });
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
   if constexpr (requires { scheme.format; }) {
@@ -361,15 +371,18 @@ std::vector<std::string> variants_of(Scheme const& scheme) {
 }
 
 /// Sink of a visit: adds a variant as a forecast, if its algorithm has `expected_cost`.
-template <execution_space E, communicator Comm>
 struct forecasting {
   int ranks;
+  bool in_free_order; // of messages
   std::vector<forecast>& all;
   std::string text;
 
   template <class Allreduce>
   void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
-    if constexpr (runs_over<Comm, Allreduce> && requires { Allreduce::expected_cost(how, ranks); }) {
+    if constexpr (requires { Allreduce::expected_cost(how, ranks); }) {
+      if (needs_free_order<Allreduce> && !in_free_order) {
+        return;
+      }
       forecast found;
       found.text = text;
       found.cost = Allreduce::expected_cost(how, ranks);
@@ -395,13 +408,13 @@ struct forecasting {
   }
 };
 
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
-std::vector<forecast> forecast_all(gradient_size const& size, int ranks) {
+template <execution_space E, gradient_value Value, gradient_index Index>
+std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {
-    for (std::string const& text : variants_of<E, Comm, Value, Index>(scheme)) {
-      visit_request<E, Comm, Value, Index>(detail::allreduce_request::parse(text), size,
-                                           forecasting<E, Comm>{ranks, all, text});
+    for (std::string const& text : variants_of<E, Value, Index>(scheme)) {
+      visit_request<E, Value, Index>(detail::allreduce_request::parse(text), size,
+                                     forecasting{ranks, in_free_order, all, text});
     }
   };
   std::apply([&](auto const&... each) { (add(each), ...); }, algorithms);

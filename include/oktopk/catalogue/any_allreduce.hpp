@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/core/checkpoint.hpp>
 
 #include <optional>
@@ -60,7 +61,8 @@ struct any_description {
 ///
 /// Models `gradient_allreduce`, so `sgd`, `save` and `load` take it. Owns the algorithm. Results, messages and errors
 /// are those of the algorithm. Can be moved, but not while an `sgd` refers to it.
-template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
+template <execution_space E, communicator Comm = any_communicator, gradient_value Value = float,
+          gradient_index Index = std::int32_t>
 class any_allreduce {
 public:
   using execution_space = E;

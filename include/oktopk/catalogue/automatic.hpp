@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/catalogue/machine_model.hpp>
 #include <oktopk/catalogue/scheme_choice.hpp>
 #include <oktopk/comm/agreement.hpp>
@@ -32,8 +32,9 @@ namespace oktopk {
 namespace catalogue {
 
 /// Forecasts over P ranks of all schemes that have `expected_cost`, in the order of the catalogue.
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
-std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
+/// `in_free_order`: messages of the communicator are not ordered by the instance.
+template <execution_space E, gradient_value Value, gradient_index Index>
+std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order = true);
 
 } // namespace catalogue
 
@@ -52,11 +53,6 @@ struct density_fit {
 };
 
 namespace detail {
-
-/// Calls `make_allreduce`, whose header includes this one.
-template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
-any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm, std::string const& text,
-                                                 gradient_size const& size);
 
 /// The state of `automatic`: the name and the state of the scheme in use.
 struct automatic_state {
@@ -89,8 +85,8 @@ inline bool is_allowed(forecast const& each, allowed_sums sums) {
 /// whose prediction is near the best one, keeps the fastest, and tries again when its clock shows that the network has
 /// changed.
 ///
-/// A program that names this type includes `catalogue/make.hpp`, which has the schemes, also if it links
-/// `oktopk::catalogue`; `make_allreduce("automatic")` needs no more than `catalogue/catalogue.hpp`.
+/// Its schemes are those of `make_allreduce`, so a program that names this type links `oktopk::catalogue`, or has
+/// `catalogue/impl.hpp` in one of its files.
 ///
 /// All ranks decide together, from numbers that they have agreed on. They send one short control message every
 /// `recheck` calls, or more often if that takes less than 1 % of the time, and one before each call on trial, so that
@@ -303,6 +299,8 @@ public:
   std::string table() const { return detail::table_of(forecasts()); }
 
 private:
+  using scheme = any_allreduce<E, any_communicator, Value, Index>;
+
   static constexpr double noisy_messages = 10; // noise of a call: the latency of so many messages, and a meeting
   static constexpr double fit_slack = 1.1;     // a call may differ from its fitted time by this factor
 
@@ -379,7 +377,8 @@ private:
   }
 
   std::vector<forecast> forecasts_of(std::int64_t k) const {
-    auto all = catalogue::forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k}, comm_.size());
+    auto all = catalogue::forecast_all<E, Value, Index>({.length = how_.length, .k = k}, comm_.size(),
+                                                        !detail::ordered_by_instance(comm_));
     std::erase_if(all, [&](forecast const& each) {
       return !detail::is_allowed(each, how_.sums) || (how_.dense_update && !each.dense);
     });
@@ -481,8 +480,8 @@ private:
     }
     remember();
     current_.reset(); // before the next one takes its memory
-    current_ = std::make_unique<any_allreduce<E, Comm, Value, Index>>(
-        detail::make_scheme<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
+    current_ =
+        std::make_unique<scheme>(make_allreduce<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
     if (auto const found = states_.find(detail::scheme_of(text)); found != states_.end()) {
       try {
         current_->restore(found->second);
@@ -542,8 +541,8 @@ private:
   detail::scheme_choice choice_;
   std::optional<double> untold_{};                  // seconds of the last call, if it was on trial
   std::map<std::string, detail::any_state> states_; // of each scheme that was used
-  std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
-  std::unique_ptr<any_allreduce<E, Comm, Value, Index>> retired_; // has the update of the last call, if it is set
+  std::unique_ptr<scheme> current_;
+  std::unique_ptr<scheme> retired_; // has the update of the last call, if it is set
   collective_workspace workspace_;
   call_statistics no_call_;
   mutable state_type state_;

@@ -2,27 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+/// The definitions of what `catalogue/catalogue.hpp` declares. A file that includes this compiles every algorithm of the
+/// catalogue for the types that it names, unless they are compiled elsewhere: more than a minute for each.
+
 #include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/comm/self.hpp>
 
 #include <tuple>
 #include <utility>
 
 namespace oktopk {
 
-template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
-any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
-                                                    gradient_size const& size) {
-  catalogue::making<E, Comm, Value, Index> sink;
+template <gradient_value Value, gradient_index Index, execution_space E>
+any_allreduce<E, any_communicator, Value, Index>
+make_allreduce(E const& exec, any_communicator comm, std::string_view text, gradient_size const& size,
+               std::type_identity_t<std::span<catalogue::added_codec<E, Value, Index> const>> added) {
+  using catalogue::family;
+  catalogue::making<E, Value, Index> sink{.added = added};
   agreement terms("make_allreduce");
   terms.fact("algorithm", text);
   try {
     detail::option_reader in(detail::allreduce_request::parse(text));
     catalogue::with_algorithm(in.name(), [](auto const&) {}); // that there is one
-    catalogue::visit_part<0>(in, size, sink);
-    catalogue::visit_part<1>(in, size, sink);
-    if (!sink.make) {
+    catalogue::visit_family<family::ok_topk>(in, size, sink);
+    catalogue::visit_family<family::top_k>(in, size, sink);
+    catalogue::visit_family<family::dense>(in, size, sink);
+    catalogue::visit_family<family::coded>(in, size, sink);
+    catalogue::visit_family<family::automatic>(in, size, sink);
+    if (sink.in_free_order && comm.ordered_by_instance()) {
       throw error(fault::option_out_of_range,
                   in.name() + " does not run over this communicator, which orders messages by the instance: its "
                               "messages must not wait for each other; dense does, and all sparse algorithms");
@@ -35,12 +41,12 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
 }
 
 template <class>
-std::vector<detail::listed_allreduce> list_allreduces() {
+std::vector<detail::listed_allreduce> list_allreduces(std::span<catalogue::added_codec<> const> added) {
   std::vector<detail::listed_allreduce> list;
   auto const add = [&](auto const& scheme) {
     detail::option_reader in;
-    scheme.template visit<Kokkos::DefaultHostExecutionSpace, self_communicator, float, std::int32_t>(
-        in, gradient_size{}, [](auto const&...) {});
+    using names = catalogue::listing<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>;
+    scheme.template visit<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>(in, gradient_size{}, names{added});
     detail::listed_allreduce found; // nvcc breaks an initialiser in braces here
     found.name = scheme.name;
     found.about = scheme.about;
@@ -52,9 +58,9 @@ std::vector<detail::listed_allreduce> list_allreduces() {
 }
 
 template <class>
-std::string catalogue_text() {
+std::string catalogue_text(std::span<catalogue::added_codec<> const> added) {
   std::string text;
-  for (detail::listed_allreduce const& each : list_allreduces()) {
+  for (detail::listed_allreduce const& each : list_allreduces(added)) {
     text += each.name + ": " + each.about + "\n";
     for (detail::listed_option const& option : each.options) {
       std::string const choices = detail::joined(option.goes_with, " or ");
@@ -63,12 +69,6 @@ std::string catalogue_text() {
     }
   }
   return text;
-}
-
-template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
-any_allreduce<E, Comm, Value, Index> detail::make_scheme(E const& exec, Comm const& comm, std::string const& text,
-                                                         gradient_size const& size) {
-  return make_allreduce<Value, Index>(exec, comm, text, size);
 }
 
 } // namespace oktopk

@@ -6,36 +6,34 @@
 /// oktopk::zfp, if CMake finds it).
 
 #include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/codec/zfp.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
 namespace oktopk {
 
-/// Adds `codec=zfp` to the texts of `make_allreduce` with these types. To be called before it, on one thread. The list
-/// of algorithms shows the codec if it was added for `self_communicator` on the host. Does nothing for devices, since
-/// zfp codes in host memory.
-template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
-void add_zfp() {
-  using added = catalogue::added_codec<E, Comm, Value, Index>;
-  auto& all = added::all();
-  bool const known = std::any_of(all.begin(), all.end(), [](added const& each) { return each.name == "zfp"; });
-  if constexpr (!detail::is_device<E>) {
-    if (!known) {
-      all.push_back(
-          {"zfp", [](std::string_view name, detail::option_reader& in, gradient_size const& size, auto& sink) {
-             catalogue::with_algorithm(name, [&](auto const& scheme) {
-               if constexpr (requires { &std::decay_t<decltype(scheme)>::is_coded; }) {
-                 scheme.template visit_over<coded_wire<zfp>, E, Comm, Value, Index>(in, size, sink);
-               }
-             });
-           }});
-    }
+/// The codec of libzfp as `codec=zfp`: the last argument of `make_allreduce`, `list_allreduces` and `catalogue_text`. Lives
+/// as long as the program. Empty for devices, since zfp codes in host memory.
+template <execution_space E = Kokkos::DefaultHostExecutionSpace, gradient_value Value = float,
+          gradient_index Index = std::int32_t>
+std::span<catalogue::added_codec<E, Value, Index> const> zfp_codec() {
+  if constexpr (detail::is_device<E>) {
+    return {};
+  } else {
+    static std::array<catalogue::added_codec<E, Value, Index>, 1> const codec{
+        {{"zfp", [](std::string_view name, detail::option_reader& in, gradient_size const& size,
+                    catalogue::making<E, Value, Index>& sink) {
+            catalogue::with_algorithm(name, [&](auto const& scheme) {
+              if constexpr (requires { &std::decay_t<decltype(scheme)>::is_coded; }) {
+                scheme.template visit_over<coded_wire<zfp>, E, Value, Index>(in, size, sink);
+              }
+            });
+          }}}};
+    return codec;
   }
 }
 

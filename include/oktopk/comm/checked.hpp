@@ -93,8 +93,9 @@ static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the p
 template <communicator Comm>
 class checked : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  static_assert(!Comm::ordered_by_instance,
-                "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
+  static_assert(
+      !requires { requires Comm::ordered_by_instance; },
+      "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
 public:
   using decorator::inner;
@@ -128,7 +129,11 @@ public:
   using bulk_request = checked_request<typename Comm::bulk_request>;
   using decorator::rank;
 
-  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(decorator::size())) {}
+  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(decorator::size())) {
+    if (oktopk::detail::ordered_by_instance(inner())) {
+      throw error(fault::communication, "checked takes no communicator that orders messages by the instance");
+    }
+  }
 
   /// The messages of the survivors are checked, too.
   auto survivors()
@@ -183,7 +188,7 @@ public:
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
     std::vector<T> scratch;
-    detail::reduce_in_ring(*this, data, op, use, scratch);
+    reduce_in_ring(*this, data, op, use, scratch);
   }
 
   /// True for memory that the host and the inner communicator reach.
@@ -267,7 +272,7 @@ private:
   template <class Request>
   void verify(Request const& message) {
     std::span<std::byte const> arrived = message.target_;
-    if constexpr (decorator::tells_sizes) {
+    if constexpr (oktopk::detail::may_tell_sizes<Comm>) {
       arrived = arrived.first(message.bytes_.bytes());
     }
     auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);

@@ -135,10 +135,13 @@ void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std:
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
 
+} // namespace detail
+
 /// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
 ///
 /// Each of P parts travels round the ring of ranks twice: first it is reduced, then it is sent to all ranks (Patarasuk
-/// and Yuan, 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
+/// and Yuan, 2009), so all ranks get the same bits. `scratch` grows to n/P elements. For transports without an allreduce
+/// of their own. Collective.
 template <class Comm, class T>
 void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
   int const ranks = comm.size();
@@ -156,17 +159,16 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
   for (int step = 0; step < ranks - 1; ++step) {
     std::span<T> const mine = part(rank - step - 1);
     std::span<T> const theirs = std::span<T>(scratch).first(mine.size());
-    exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
+    detail::exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      mine[i] = reduce_two(op, mine[i], theirs[i]);
+      mine[i] = detail::reduce_two(op, mine[i], theirs[i]);
     }
   }
   for (int step = 0; step < ranks - 1; ++step) {
-    exchange(comm, std::as_bytes(part(rank - step + 1)), above, std::as_writable_bytes(part(rank - step)), below, use);
+    detail::exchange(comm, std::as_bytes(part(rank - step + 1)), above, std::as_writable_bytes(part(rank - step)),
+                     below, use);
   }
 }
-
-} // namespace detail
 
 /// Sends every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
 ///

@@ -108,11 +108,26 @@ concept starts_groups = requires { typename C::bulk_request; } && message_reques
                         };
 
 template <class C>
-concept knows_what_arrived =
-    std::same_as<decltype(C::ordered_by_instance), bool const> && std::same_as<decltype(C::tells_sizes), bool const> &&
-    (!C::tells_sizes || requires(C const& comm, typename C::bulk_request const& request) {
-      { request.bytes() } -> std::same_as<std::size_t>;
-    });
+concept knows_its_order = std::same_as<decltype(C::ordered_by_instance), bool const> || requires(C const& comm) {
+  { comm.ordered_by_instance() } -> std::same_as<bool>;
+};
+
+template <class C>
+concept knows_if_it_tells_sizes = std::same_as<decltype(C::tells_sizes), bool const> || requires(C const& comm) {
+  { comm.tells_sizes() } -> std::same_as<bool>;
+};
+
+/// False if a constant says that messages of the communicator are not ordered by an instance, or do not tell their sizes.
+template <class C>
+inline constexpr bool may_order_by_instance = !requires { requires !C::ordered_by_instance; };
+template <class C>
+inline constexpr bool may_tell_sizes = !requires { requires !C::tells_sizes; };
+
+template <class C>
+concept knows_what_arrived = knows_its_order<C> && knows_if_it_tells_sizes<C> &&
+                             (!may_tell_sizes<C> || requires(C const& comm, typename C::bulk_request const& request) {
+                               { request.bytes() } -> std::same_as<std::size_t>;
+                             });
 
 template <class C>
 concept reduces_everywhere = requires(C& comm, std::span<float> f, std::span<double> d, reduction op, phase p) {
@@ -160,11 +175,11 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 ///    (`message_buffer`).
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and fills one request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
-/// 3. `ordered_by_instance` — a constant: true if messages run in order with the work enqueued on `exec`. If it is
+/// 3. `ordered_by_instance` — a constant, or a function where only the object knows: true if messages run in order with the work enqueued on `exec`. If it is
 ///    false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
 ///    may begin only when the group before it has ended, so ranks start groups in matching orders: messages that belong
 ///    together, such as a send and a receive of two ranks that exchange, are in the same group on both.
-/// 4. `tells_sizes` — a constant: true if a receive may offer more room than its message needs, and `request.bytes()`
+/// 4. `tells_sizes` — a constant or a function: true if a receive may offer more room than its message needs, and `request.bytes()`
 ///    of a complete one returns the bytes that arrived. If it is false, the room of a receive is exactly as large as
 ///    its message; `message_group` sends sizes ahead by control messages if the receiver cannot know them. A message
 ///    that exceeds the room of its receive is an `error`.
@@ -210,6 +225,25 @@ void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
 }
 
 namespace detail {
+
+/// The facts of the contract, whether constants or functions.
+template <class Comm>
+constexpr bool ordered_by_instance(Comm const& comm) {
+  if constexpr (requires { comm.ordered_by_instance(); }) {
+    return comm.ordered_by_instance();
+  } else {
+    return Comm::ordered_by_instance;
+  }
+}
+
+template <class Comm>
+constexpr bool tells_sizes(Comm const& comm) {
+  if constexpr (requires { comm.tells_sizes(); }) {
+    return comm.tells_sizes();
+  } else {
+    return Comm::tells_sizes;
+  }
+}
 
 /// Tells a communicator the operation that its next messages belong to, if it has a member of this name, which takes
 /// the last two arguments. Not collective; sends nothing.

@@ -116,12 +116,6 @@ enum class message_size : std::uint8_t {
   unknown, ///< the room is at least as large
 };
 
-/// The words that announce the sizes of `messages` messages of unknown size over a communicator.
-template <communicator Comm>
-constexpr double announcement_words(double messages) {
-  return Comm::tells_sizes ? 0 : 2 * messages;
-}
-
 /// Bulk messages of one step of a collective, started in groups.
 ///
 /// `send` and `receive` name messages and give each a number; `start` starts all that were named since the last start
@@ -143,9 +137,7 @@ public:
     named_.reserve(messages);
     sizes_.reserve(messages);
     requests_.reserve(messages);
-    if constexpr (!Comm::tells_sizes) {
-      announcements_.reserve(messages);
-    }
+    announcements_.reserve(messages);
   }
 
   /// Names a message to receive; `space` belongs to the communicator from `start` until a wait.
@@ -162,7 +154,7 @@ public:
   /// received before; `label` names the fence that a transport on the host needs.
   template <execution_space E>
   void start(E const& exec, Comm& comm, char const* label) {
-    if constexpr (!Comm::ordered_by_instance) {
+    if (!ordered_by_instance(comm)) {
       detail::fence(exec, label);
     }
     start(exec, comm);
@@ -171,7 +163,7 @@ public:
   /// Starts the named messages; no kernel that was enqueued since the last fence touches their bytes.
   template <execution_space E>
   void start(E const& exec, Comm& comm) {
-    if constexpr (!Comm::tells_sizes) {
+    if (!tells_sizes(comm)) {
       announce_sizes(comm);
     }
     requests_.resize(named_.size());
@@ -184,7 +176,7 @@ public:
 
   /// Bytes of a message that has arrived.
   std::int64_t bytes(std::size_t which) const {
-    if constexpr (Comm::tells_sizes) {
+    if constexpr (may_tell_sizes<Comm>) {
       return static_cast<std::int64_t>(requests_[which].bytes());
     } else {
       return static_cast<std::int64_t>(named_[which].bytes.size());
@@ -241,9 +233,13 @@ private:
 /// Starts one bulk message; none if it has no bytes. The caller has waited for the kernels that touch its bytes.
 template <execution_space E, communicator Comm>
 typename Comm::bulk_request start_single(E const& exec, Comm& comm, bulk_message const& message) {
-  static_assert(!Comm::ordered_by_instance,
-                "oktopk: the textbook allreduces need messages that do not wait for each other; over a transport that "
-                "orders groups by its instance use native_allreduce");
+  static_assert(
+      !requires { requires Comm::ordered_by_instance; },
+      "oktopk: the textbook allreduces need messages that do not wait for each other; over a transport that "
+      "orders groups by its instance use native_allreduce");
+  if (ordered_by_instance(comm)) { // the catalogue lets nobody come here
+    throw error(fault::communication, "the textbook allreduces do not run over a communicator that orders messages");
+  }
   typename Comm::bulk_request request{};
   if (!message.bytes.empty()) {
     comm.start(exec, std::span(&message, 1), std::span(&request, 1));

@@ -49,7 +49,12 @@ public:
 
   /// Sets the limits of both halves, as `time_limits` returns them.
   template <class ControlLimits, class BulkLimits>
-  void set_time_limit(std::pair<ControlLimits, BulkLimits> const& limits) {
+  void set_time_limit(std::pair<ControlLimits, BulkLimits> const& limits)
+    requires requires(Control& control, Bulk& bulk) {
+      control.set_time_limit(limits.first);
+      bulk.set_time_limit(limits.second);
+    }
+  {
     control_.set_time_limit(limits.first);
     bulk_.set_time_limit(limits.second);
   }

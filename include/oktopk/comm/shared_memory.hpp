@@ -427,7 +427,7 @@ public:
   void allreduce(std::span<T> values, reduction op, phase use) {
     shared_->broken.throw_if_happened();
     std::vector<T> scratch;
-    detail::reduce_in_ring(*this, values, op, use, scratch);
+    reduce_in_ring(*this, values, op, use, scratch);
   }
 
 private:

@@ -153,10 +153,12 @@ public:
     std::int64_t const nodes = std::int64_t(1) << steps_.depth(0);
     wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op},
                {1, count, slots, (count + nodes - 1) / nodes});
-    reductions_.assign(static_cast<std::size_t>(slots), {});
-    sends_.assign(static_cast<std::size_t>(2 * all), {});
-    gathers_.assign(static_cast<std::size_t>(all), {});
-    between_.clear();
+    for (auto* const each : {&reductions_, &sends_, &gathers_, &between_}) {
+      each->clear();
+    }
+    reductions_.resize(static_cast<std::size_t>(slots));
+    sends_.resize(static_cast<std::size_t>(2 * all));
+    gathers_.resize(static_cast<std::size_t>(all));
     detail::cancel_on_unwind const guard(comm, reductions_, sends_, gathers_, between_);
     reduce_scatter(exec, comm);
     between_blocks(exec, comm, at, halves);

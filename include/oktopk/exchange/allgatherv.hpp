@@ -170,7 +170,7 @@ public:
   word_bound bound_words(int ranks, std::int64_t entries_of_part, region where) const {
     auto const part =
         static_cast<double>(detail::round_up_to_8(pieces_.format().max_encoded_bytes(entries_of_part, where)));
-    return {(ranks - 1) * part / 4, Format::exact_size ? 0 : sizes(ranks, ranks - 1)};
+    return with_sizes((ranks - 1) * part / 4, ranks, ranks - 1);
   }
 
   /// Upper bound if a rank forwards at most `forwarded` entries of all parts together, in at most `pieces` pieces.
@@ -180,8 +180,8 @@ public:
     std::int64_t const places = std::min(length, std::numeric_limits<std::int64_t>::max() / times) * times;
     constexpr bool whole_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
     double const rounding = whole_words ? 0 : ranks - 1;
-    return {detail::split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding,
-            Format::exact_size ? 0 : sizes(ranks, pieces)};
+    return with_sizes(detail::split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding, ranks,
+                      pieces);
   }
 
   /// For parts of `entries` entries, each in a region of `places` indices.
@@ -197,9 +197,10 @@ private:
   static constexpr auto size_of_message =
       Format::exact_size ? detail::message_size::known : detail::message_size::unknown;
 
-  // Words for the sizes of pieces and of their messages.
-  static double sizes(int ranks, int pieces) {
-    return 2.0 * pieces + detail::announcement_words<Comm>(detail::ceil_log2(ranks));
+  // Adds the sizes of pieces and of their messages.
+  static word_bound with_sizes(double entries, int ranks, int pieces) {
+    return Format::exact_size ? word_bound{entries}
+                              : word_bound{entries, 2.0 * pieces, static_cast<double>(detail::ceil_log2(ranks))};
   }
 
   // Of a piece of the scheme.
@@ -396,7 +397,7 @@ public:
     }
     int const pieces = (ranks - 1) * static_cast<int>(detail::ceil_log2(ranks) + 2);
     return allgatherv_.bound_words(ranks, length, forwarded, pieces) +
-           word_bound{0, Format::exact_size ? 0 : detail::announcement_words<Comm>(ranks - 1)};
+           word_bound{0, 0, Format::exact_size ? 0 : ranks - 1.0};
   }
 
   /// Parts of entries/P, which need no balancing.

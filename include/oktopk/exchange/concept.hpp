@@ -14,11 +14,18 @@ namespace oktopk {
 struct word_bound {
   double entries = 0; ///< encoded entries, with the rounding of messages
   double control = 0; ///< headers, sizes, counts, histograms and boundaries
+  double untold = 0;  ///< messages whose receiver does not know their size
 
   double total() const { return entries + control; }
 
+  /// Over a communicator that does not tell sizes, each untold one is sent ahead in two words.
+  template <class Comm>
+  double total(Comm const& comm) const {
+    return total() + (detail::tells_sizes(comm) ? 0 : 2 * untold);
+  }
+
   friend word_bound operator+(word_bound const& a, word_bound const& b) {
-    return {a.entries + b.entries, a.control + b.control};
+    return {a.entries + b.entries, a.control + b.control, a.untold + b.untold};
   }
 };
 

@@ -106,8 +106,8 @@ public:
   /// Upper bound if a rank sends at most `to_others` entries. `announced` is true if ranks announce their sizes first,
   /// because nothing bounds a selection.
   word_bound bound_words(int ranks, std::int64_t length, double to_others, bool announced) const {
-    return {split_words_at_most(format_, ranks - 1, to_others, {0, length}),
-            (announced ? 4.0 : 2.0) * (ranks - 1) + announcement_words<Comm>(ranks - 1)};
+    return {split_words_at_most(format_, ranks - 1, to_others, {0, length}), (announced ? 4.0 : 2.0) * (ranks - 1),
+            ranks - 1.0};
   }
 
   /// For selections of k in regions that split them evenly.
@@ -154,7 +154,7 @@ private:
       post_until(last);
       // If messages are ordered by the instance, a wait for a kernel would also wait for the next bucket, without a
       // time limit.
-      if constexpr (!Comm::ordered_by_instance) {
+      if (!ordered_by_instance(call.comm)) {
         post_until(last + bucket_);
       }
       for (int step = first; step <= last; ++step) {

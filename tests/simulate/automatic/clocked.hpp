@@ -130,15 +130,3 @@ using execution = Kokkos::DefaultHostExecutionSpace;
 using automatic_allreduce = oktopk::automatic<execution, clocked>;
 
 } // namespace oktopk_simulate
-
-namespace oktopk {
-
-// Compiled once, in schemes.cpp: all schemes of the catalogue over this communicator.
-extern template any_allreduce<oktopk_simulate::execution, oktopk_simulate::clocked>
-detail::make_scheme<float, std::int32_t>(oktopk_simulate::execution const&, oktopk_simulate::clocked const&,
-                                         std::string const&, gradient_size const&);
-extern template std::vector<forecast>
-catalogue::forecast_all<oktopk_simulate::execution, oktopk_simulate::clocked, float, std::int32_t>(gradient_size const&,
-                                                                                                   int);
-
-} // namespace oktopk

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A communicator whose type is known at run time is the communicator inside: its contract, its bits, its sentences.
+
+#include "comm/suite.hpp"
+#include "comm/testing.hpp"
+#include "support/archetype_communicator.hpp"
+#include "support/foreign_transport.hpp"
+#include "support/ordered_transport.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/any_communicator.hpp>
+#include <oktopk/comm/self.hpp>
+
+using namespace oktopk_tests;
+using oktopk::any_communicator;
+using namespace std::chrono_literals;
+
+static_assert(oktopk::communicator<any_communicator> && oktopk::communicator<oktopk::counted<any_communicator>>);
+
+TEMPLATE_TEST_CASE("a communicator of any type keeps the contract of the one inside", "", in_process_communicator,
+                   oktopk::counted<in_process_communicator>, foreign_communicator, ordered_communicator,
+                   archetype_communicator) {
+  for (int const ranks : {1, 2, 5}) {
+    check_communicator([&](auto const& body) {
+      oktopk::in_process::run(ranks, [&](in_process_communicator inner) { body(any_communicator(TestType(inner))); });
+    });
+  }
+}
+
+TEST_CASE("a communicator of any type stands for itself in a decorator, which stands in another one") {
+  check_communicator([](auto const& body) {
+    oktopk::in_process::run(3, [&](in_process_communicator inner) {
+      body(any_communicator(oktopk::counted(any_communicator(foreign_communicator(inner)))));
+    });
+  });
+  check_communicator([](auto const& body) { body(any_communicator(oktopk::self_communicator())); });
+}
+
+TEST_CASE_ON(comm, 3, "an algorithm over any communicator gives and sends what it does over the one inside") {
+  auto const check = [&]<class Comm>(Comm inner) {
+    oktopk::counted<Comm> counted(inner);
+    oktopk::ok_topk typed(execution(), counted, {.length = 500, .k = 30});
+    oktopk::ok_topk erased(execution(), any_communicator(counted), {.length = 500, .k = 30});
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      auto const accumulator = seeded_accumulator<float>(500, comm.rank(), iteration);
+      counted.reset();
+      auto const values = to_vector(typed(accumulator).values());
+      auto const traffic = counted.total();
+      counted.reset();
+      CHECK(to_vector(erased(accumulator).values()) == values);
+      CHECK(counted.total().messages_sent == traffic.messages_sent);
+      CHECK(counted.total().bytes_received == traffic.bytes_received);
+      CHECK(counted.total().words_sent() <= erased.bound_words());
+      CHECK(erased.bound_words() == typed.bound_words()); // with the sizes, if the transport does not tell them
+    }
+  };
+  check(comm);
+  check(foreign_communicator(comm));
+}
+
+TEST_CASE("a wait over any communicator fails with the sentence of the one inside") {
+  auto const waits = [](bool erased) {
+    return failures_of(2, [&](in_process_communicator inner) {
+      auto const exchange = [](auto comm) {
+        oktopk::time_limit_scope const limit(comm, 20ms);
+        comm.begin_operation("exchange", 7);
+        std::array<std::byte, 8> here{};
+        std::vector<typename decltype(comm)::request> all;
+        all.push_back(comm.irecv(here, 1 - comm.rank(), oktopk::phase::reduce));
+        all.push_back(comm.isend(here, 1 - comm.rank(), oktopk::phase::gather));
+        if (comm.rank() == 0) {
+          comm.abort(oktopk::error(oktopk::fault::bad_file, "no more files"));
+        }
+        comm.wait_all(std::span(all));
+      };
+      erased ? exchange(any_communicator(inner)) : exchange(inner);
+    });
+  };
+  CHECK(waits(true) == waits(false));
+}
+
+TEST_CASE("limits, numbers and the communicator inside are reached through any communicator") {
+  oktopk::in_process::run(2, [](in_process_communicator inner) {
+    any_communicator comm(inner);
+    comm.set_time_limit(3s);
+    CHECK((comm.time_limit() == 3s && inner.time_limit() == 3s));
+    std::int64_t const number = comm.number_object();
+    CHECK(inner.number_object() == number + 1);
+    REQUIRE(comm.target<in_process_communicator>() != nullptr);
+    CHECK(comm.target<in_process_communicator>()->rank() == comm.rank());
+    CHECK(comm.target<oktopk::self_communicator>() == nullptr);
+    using pair = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
+    CHECK(comm.time_limits() == pair{3s, 3s});
+  });
+  any_communicator alone{oktopk::self_communicator()};
+  CHECK(outcome_of([&] { alone.set_time_limit(1s); }).says("this communicator has no time limit"));
+  alone.abort(oktopk::error(oktopk::fault::bad_file, "nobody hears it"));
+  CHECK(alone.takes_other_threads());
+}
