@@ -293,6 +293,30 @@ TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[aut
   });
 }
 
+TEST_CASE("automatic: the state keeps the scheme in use while that is tried again beside others", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator plain) {
+    machine_model machine = network(1e-6, 1e-8);
+    machine.meeting = 1; // no difference of times counts as a change of the network
+    chosen allreduce(E(), C(plain), {.length = length, .k = k, .sums = allowed_sums::exact, .machine = machine});
+    settle(allreduce, plain.rank());
+    bool is_other = false;
+    for (int calls = 0; calls < 5000 && !is_other; ++calls) {
+      allreduce(gradient_of(plain.rank(), calls));
+      std::string const last = allreduce.explain().substr(0, allreduce.explain().find(':'));
+      auto const saved = allreduce.state();
+      std::string const kept(saved.text.begin(), saved.text.end());
+      is_other = last != kept;
+      CHECK_FALSE(kept.empty());
+      if (is_other) {
+        allreduce.restore(saved);
+        CHECK(allreduce.explain().starts_with(kept + ":"));
+        CHECK(allreduce(gradient_of(plain.rank(), calls)).indices().extent(0) == k);
+      }
+    }
+    CHECK(is_other);
+  });
+}
+
 TEST_CASE("automatic: regions that are full go dense in the sum, and that is among the choices", "[automatic]") {
   auto const of = [](std::int64_t selected, std::string const& text) {
     auto const all = catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = selected}, 8);

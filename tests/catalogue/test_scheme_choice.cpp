@@ -167,6 +167,89 @@ TEST_CASE("scheme_choice: short calls are tried often, long ones twice, and no l
   CHECK(calls_of(5e-3, 1e-4) == 10); // 40 ms in all, though one was short
 }
 
+TEST_CASE("scheme_choice: trials of many schemes whose calls are short take no more than 84 calls", "[automatic]") {
+  std::vector<forecast> all;
+  for (int i = 0; i < 16; ++i) {
+    all.push_back(scheme("s" + std::to_string(i), 2e-4));
+  }
+  auto const sum_of = [&](std::function<double(std::string const&, int)> const& time) {
+    scheme_choice choice = begun(all);
+    int sum = 0;
+    for (auto const& [text, calls] : settle(choice, time)) {
+      sum += calls;
+    }
+    return sum;
+  };
+  CHECK(sum_of([](std::string const&, int) { return 2e-4; }) == 16 * 3 + 6 * 6);
+  // Who is behind in the second round is known after four calls: six there for s0.
+  CHECK(sum_of([](std::string const& text, int call) { return text == "s0" || call < 3 ? 2e-4 : 3e-4; }) ==
+        16 * 3 + 6 + 5 * 4);
+}
+
+TEST_CASE("scheme_choice: formats that send as much are one scheme where calls are short", "[automatic]") {
+  auto const tried = [](double seconds, std::string const& other, double bytes) {
+    forecast a = scheme("a", seconds);
+    forecast b = scheme(other, seconds);
+    a.cost = {.messages = 4, .bytes = 1000};
+    b.cost = {.messages = 4, .bytes = bytes};
+    scheme_choice choice = begun({a, b});
+    return settle(choice, [&](std::string const&, int) { return seconds; }).size();
+  };
+  CHECK(tried(1e-4, "a(format=coo)", 1000) == 1);
+  CHECK(tried(1e-4, "a(format=packed)", 500) == 2);
+  CHECK(tried(1e-4, "b", 1000) == 2);
+  CHECK(tried(1e-2, "a(format=coo)", 1000) == 2);
+}
+
+TEST_CASE("scheme_choice: short calls that were late for a while do not lose a scheme", "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 2e-4), scheme("b", 2e-4), scheme("c", 2.4e-4), scheme("d", 2.4e-4)});
+  int calls = 0;
+  settle(choice, [&](std::string const& text, int) {
+    return (calls++ < 9 ? 4 : 1) * (text == "a" ? 2e-4 : 3e-4); // all calls of the first trial are late
+  });
+  CHECK(choice.chosen() == "a");
+  CHECK(choice.find("a").measured == 2e-4);
+}
+
+TEST_CASE("scheme_choice: a choice by short calls is tried again, later and later, and long ones are not",
+          "[automatic]") {
+  auto const begin = [](double seconds) {
+    scheme_choice choice = begun({scheme("a", seconds), scheme("b", seconds), scheme("far", 1.5 * seconds)});
+    settle(choice, {{"a", 1.2 * seconds}, {"b", seconds}, {"far", 3 * seconds}});
+    CHECK(choice.chosen() == "b");
+    return choice;
+  };
+  auto const calls_before_rematch = [](scheme_choice& choice, double seconds) {
+    int calls = 0;
+    while (calls < 10000 && !choice.on_trial()) {
+      calls += calls_to_look(choice, seconds);
+      CHECK_FALSE(choice.look(seconds));
+    }
+    return calls;
+  };
+  scheme_choice choice = begin(1e-3);
+  CHECK_FALSE(choice.in_rematch());
+  CHECK(calls_before_rematch(choice, 1e-3) == 516); // looks are 6 calls apart
+  CHECK(choice.in_rematch());
+  CHECK(choice.chosen() == "b");
+  auto const calls = settle(choice, {{"a", 1e-3}, {"b", 1.5e-3}}); // which the trials had not seen
+  CHECK(calls.size() == 2);
+  CHECK_FALSE(choice.in_rematch());
+  CHECK(choice.chosen() == "a");
+  CHECK(choice.switches() == 1);
+  CHECK(calls_before_rematch(choice, 1e-3) == 1026);
+
+  scheme_choice long_calls = begin(2e-3);
+  CHECK(calls_before_rematch(long_calls, 2e-3) >= 10000);
+  scheme_choice given = begun({scheme("a", 1e-3), scheme("b", 1e-3)});
+  given.choose("b", 1e-3); // no other has been tried
+  CHECK(calls_before_rematch(given, 1e-3) >= 10000);
+  scheme_choice changed = begin(1e-3);
+  calls_before_rematch(changed, 1e-3);
+  changed.begin({scheme("a", 1e-3)}, {}, true);
+  CHECK_FALSE(changed.in_rematch());
+}
+
 TEST_CASE("scheme_choice: finals are at least four calls, of one variant of a scheme, for four schemes at most",
           "[automatic]") {
   std::vector<forecast> all;

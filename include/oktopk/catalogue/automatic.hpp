@@ -83,7 +83,7 @@ inline bool is_allowed(forecast const& each, allowed_sums sums) {
 
 /// The allreduce that takes the least time here: it predicts every allowed scheme of the catalogue, tries up to sixteen
 /// whose prediction is near the best one, keeps the fastest, and tries again when its clock shows that the network has
-/// changed.
+/// changed; short calls also from time to time, since few of them may mislead.
 ///
 /// Its schemes are those of `make_allreduce`, so a program that names this type links `oktopk::catalogue`, or has
 /// `catalogue/impl.hpp` in one of its files.
@@ -199,7 +199,8 @@ public:
     state_.k = how_.fit ? k_ : 0;
     state_.text.clear();
     state_.inside = {};
-    if (std::string const& chosen = choice_.chosen(); !chosen.empty() && !choice_.on_trial()) {
+    if (std::string const& chosen = choice_.chosen();
+        !chosen.empty() && (!choice_.on_trial() || choice_.in_rematch())) {
       state_.text.assign(chosen.begin(), chosen.end());
       auto const found = states_.find(detail::scheme_of(chosen));
       bool const is_it = current_ && detail::scheme_of(current_->text()) == detail::scheme_of(chosen); // else on trial

@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,8 +61,9 @@ inline std::string scheme_of(std::string const& text) {
 /// It sends nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the first
 /// round, every scheme whose prediction is near the best one is called for a few milliseconds. In the second round, the
 /// schemes that were near the fastest are called again, one variant of each scheme. The fastest is chosen; its
-/// prediction counts as one more call. Calls after the trials may be shorter, since ranks do not begin them together:
-/// the first look at the clocks measures them.
+/// prediction counts as one more call. Where calls are short, a round has a fixed number of them, and the second round
+/// is repeated after 512 calls, 1024 more, and so on. Calls after the trials may be shorter, since ranks do not begin
+/// them together: the first look at the clocks measures them.
 class scheme_choice {
 public:
   /// The numbers of the machine on which the decisions depend.
@@ -76,6 +79,8 @@ public:
     forecasts_ = std::move(all);
     machine_ = machine;
     after_change_ = changed;
+    contenders_.clear();
+    wait_ = first_wait;
     counted_.assign(forecasts_.size(), 0);
     trials_.resize(forecasts_.size());
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
@@ -84,18 +89,28 @@ public:
     double const best = predicted(trials_.front());
     bool const is_short = best < long_call;
     std::array<bool, 2> seen{}; // a sparse scheme, a dense one
+    std::set<std::tuple<std::string, double, double, double>> sent;
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
+      std::string const& text = forecasts_[each].text;
+      call_cost const& cost = forecasts_[each].cost;
+      if (is_short && cost.bytes > 0 && text != chosen_ &&
+          !sent.emplace(scheme_of(text), cost.messages, cost.beside, cost.bytes).second) {
+        return true; // another format that sends as much
+      }
       bool const is_late = place++ >= (is_short ? most_trials : most_long_trials);
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
       double const slack = changed && first_of_kind ? 2 * trial_slack : is_short ? trial_slack : long_slack;
       bool const is_far = predicted(each) > slack * best + machine_.noise || (is_late && !first_of_kind);
-      return is_far && forecasts_[each].text != chosen_; // the chosen scheme is always tried, too
+      return is_far && text != chosen_; // the chosen scheme is always tried, too
     });
-    begin_round(false);
+    in_rematch_ = false;
+    begin_round(false, round_calls);
   }
 
   bool on_trial() const { return !trials_.empty(); }
+  /// True while the chosen scheme is on trial again beside others, though nothing has changed.
+  bool in_rematch() const { return in_rematch_; }
   /// The scheme to call next.
   std::string const& next() const { return on_trial() ? forecasts_[trials_[trial_]].text : chosen_; }
   /// The scheme chosen last; none before the end of the first trials.
@@ -133,6 +148,7 @@ public:
     std::size_t const place = trials_[trial_];
     forecasts_[place].measured = std::max(lower_median(times_), 1e-12); // of two the shorter: the other one was late
     counted_[place] = static_cast<double>(times_.size());
+    shortest_ = std::min(shortest_, forecasts_[place].measured);
     trial_ += 1;
     begin_trial();
     if (trial_ == trials_.size()) {
@@ -162,6 +178,7 @@ public:
   /// A look at the clocks, with the least time of all ranks. Returns true if the network has changed. Two looks in a
   /// row must show this, unless the change is large.
   bool look(double now) {
+    since_ += period_;
     begin_trial();
     if (std::exchange(is_first_look_, false) && now < usual_) {
       usual_ = now;
@@ -169,6 +186,9 @@ public:
     }
     int const way = !has_changed(now, usual_, network_change) ? 0 : now > usual_ ? 1 : -1;
     bool const again = std::exchange(suspected_, way) == way;
+    if (way == 0 && usual_ < long_call && since_ >= wait_ && !contenders_.empty()) {
+      begin_rematch();
+    }
     return way != 0 && (again || has_changed(now, usual_, large_change));
   }
 
@@ -179,9 +199,15 @@ private:
   static constexpr std::size_t most_trials = 16;
   static constexpr std::size_t most_long_trials = 6;
   static constexpr std::size_t most_finalists = 4;
-  static constexpr int trial_calls = 2; // at least, the first included
+  static constexpr std::size_t most_likely = 6; // the same where calls are short
+  static constexpr int trial_calls = 2;         // at least, the first included
   static constexpr int final_calls = 4;
+  static constexpr int least_calls = 3;
   static constexpr int most_calls = 33;
+  static constexpr std::int64_t round_calls = 36;    // of all schemes in the first round, but each has `least_calls`
+  static constexpr std::int64_t final_round = 36;    // the same in the second round
+  static constexpr std::int64_t first_wait = 512;    // calls from the trials to the first rematch
+  static constexpr std::int64_t rematch_share = 8;   // a rematch has one of so many calls
   static constexpr std::int64_t least_period = 6;    // calls from look to look; the later half counts
   static constexpr double trial_seconds = 4e-3;      // a short call is repeated for this time, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // but not longer than this if some are late
@@ -210,13 +236,54 @@ private:
       return false;
     }
     auto const counted = static_cast<double>(times_.size());
-    return counted * std::ranges::min(times_) >= trial_seconds || spent_ >= most_trial_seconds || calls_ >= most_calls;
+    double const least = std::ranges::min(times_);
+    bool const is_behind = calls_ >= least_calls && least > final_slack * shortest_;
+    return is_behind || counted * least >= trial_seconds || spent_ >= most_trial_seconds || calls_ >= share_;
   }
 
-  void begin_round(bool finals) {
+  // The schemes of a round share `calls`, so that the trials of many short calls end soon.
+  void begin_round(bool finals, std::int64_t calls) {
     in_finals_ = finals;
     trial_ = 0;
+    shortest_ = std::numeric_limits<double>::infinity();
+    share_ = std::clamp<std::int64_t>(calls / std::max<std::int64_t>(std::ssize(trials_), 1), least_calls, most_calls);
     begin_trial();
+  }
+
+  // Tries the scheme in use again beside those that came near. Short calls differ by more than schemes do, so one
+  // decision by few of them may be wrong; each later one has more of them, and comes later.
+  void begin_rematch() {
+    trials_ = contenders_;
+    keep_likely();
+    if (trials_.size() < 2) {
+      trials_.clear();
+      return;
+    }
+    after_change_ = false;
+    in_rematch_ = true;
+    begin_round(true, wait_ / rematch_share);
+    wait_ *= 2;
+  }
+
+  // Keeps the schemes whose time or prediction is near the best one. Where a few calls in a row were late, which is
+  // common where they are short, the prediction of a scheme tells more than its time.
+  void keep_likely() {
+    double const off = usual_off();
+    auto const likely = [&](std::size_t each) {
+      return std::min(forecasts_[each].measured, off * forecasts_[each].predicted);
+    };
+    std::ranges::stable_sort(trials_, {}, likely);
+    double const best = likely(trials_.front());
+    std::size_t const shortest = shortest_of_all();
+    std::size_t place = 0;
+    std::erase_if(trials_, [&](std::size_t each) {
+      bool const is_far = place++ >= most_likely || likely(each) > trial_slack * best;
+      return is_far && each != shortest && forecasts_[each].text != chosen_;
+    });
+  }
+
+  std::size_t shortest_of_all() const { // whatever its prediction
+    return *std::ranges::min_element(trials_, {}, [&](std::size_t each) { return forecasts_[each].measured; });
   }
 
   void begin_trial() {
@@ -225,16 +292,22 @@ private:
     spent_ = 0;
   }
 
-  // The time of a call of each scheme; its prediction counts as one more call, since a long call is tried only a few
-  // times, and one time is noise. Predictions are only compared with each other, since all may be wrong by the same
-  // factor.
-  std::vector<double> weighed_times() const {
-    auto const predicted = [&](std::size_t each) { return std::max(forecasts_[each].predicted, 1e-12); };
+  double predicted(std::size_t each) const { return std::max(forecasts_[each].predicted, 1e-12); }
+
+  // By what factor calls are longer than predicted.
+  double usual_off() const {
     std::vector<double> offs;
     for (std::size_t const each : trials_) {
       offs.push_back(forecasts_[each].measured / predicted(each));
     }
-    double const off = lower_median(offs);
+    return lower_median(offs);
+  }
+
+  // The time of a call of each scheme; its prediction counts as one more call, since a long call is tried only a few
+  // times, and one time is noise. Predictions are only compared with each other, since all may be wrong by the same
+  // factor.
+  std::vector<double> weighed_times() const {
+    double const off = usual_off();
     std::vector<double> times(forecasts_.size());
     for (std::size_t const each : trials_) {
       double const seen = forecasts_[each].measured;
@@ -250,16 +323,20 @@ private:
     std::ranges::stable_sort(trials_, {}, time);
     std::size_t const fastest = trials_.front();
     if (!in_finals_) {
-      auto const measured = [&](std::size_t each) { return forecasts_[each].measured; };
-      std::size_t const shortest = *std::ranges::min_element(trials_, {}, measured); // whatever its prediction
-      std::set<std::string> names;
-      std::erase_if(trials_, [&](std::size_t each) {
-        bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
-                             names.insert(scheme_of(forecasts_[each].text)).second;
-        return !is_near && each != shortest && forecasts_[each].text != chosen_;
-      });
+      contenders_ = trials_;
+      std::size_t const shortest = shortest_of_all();
+      if (forecasts_[shortest].measured < long_call) {
+        keep_likely();
+      } else {
+        std::set<std::string> names;
+        std::erase_if(trials_, [&](std::size_t each) {
+          bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
+                               names.insert(scheme_of(forecasts_[each].text)).second;
+          return !is_near && each != shortest && forecasts_[each].text != chosen_;
+        });
+      }
       if (trials_.size() > 1) {
-        begin_round(true);
+        begin_round(true, final_round);
         return;
       }
     }
@@ -277,7 +354,9 @@ private:
   // calls. Never after a single call, which may be the first of a scheme and allocate.
   void settle(double seconds) {
     trials_.clear();
-    begin_round(false);
+    begin_trial();
+    in_rematch_ = false;
+    since_ = 0;
     usual_ = std::max(seconds, 1e-12);
     auto const calls = static_cast<std::int64_t>(std::min(100 * machine_.agreeing / usual_, 1e9));
     period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max(calls, least_period)), 2);
@@ -287,11 +366,17 @@ private:
 
   std::vector<forecast> forecasts_;
   setting machine_;
-  std::vector<double> counted_;     // number of calls behind each measured time, which is their median
-  std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
+  std::vector<double> counted_;         // number of calls behind each measured time, which is their median
+  std::vector<std::size_t> trials_;     // positions in forecasts_, best first; none while nothing is tried
+  std::vector<std::size_t> contenders_; // the schemes that the trials have measured
   bool in_finals_ = false;
+  bool in_rematch_ = false;
   bool after_change_ = false; // the trials follow a change of the network
   std::size_t trial_ = 0;
+  double shortest_ = 0;       // time of this round
+  std::int64_t share_ = 0;    // calls of a scheme in this round, at most
+  std::int64_t since_ = 0;    // calls since the decision
+  std::int64_t wait_ = 0;     // calls from the decision to the next rematch
   std::int64_t calls_ = 0;    // calls of this trial, or since the last look at the clocks
   std::vector<double> times_; // of this trial, without its first call
   double spent_ = 0;          // seconds of these calls
