@@ -241,8 +241,8 @@ void add_untagged_object([[maybe_unused]] Comm const& comm) {
   }
 }
 
-/// True if more than one object without tags was made on the communicator: values of one may then meet those of another,
-/// so ranks have to compare first which one they call. The same on all ranks.
+/// True if more than one object without tags was made on the communicator: values of one may then meet those of
+/// another, so ranks have to compare first which one they call. The same on all ranks.
 template <ranked Comm>
 bool confuses_objects([[maybe_unused]] Comm const& comm) {
   if constexpr (requires { ++comm.untagged_objects(); }) {
