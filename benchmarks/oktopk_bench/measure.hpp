@@ -53,6 +53,9 @@ public:
     clocks_->in_allreduce += since(begin);
   }
 
+  /// Each algorithm is measured as the only one of its communicator.
+  std::int64_t& untagged_objects() const { return clocks_->untagged_objects; }
+
   /// Seconds spent waiting for messages.
   double waited() const { return clocks_->waited; }
 
@@ -73,6 +76,7 @@ private:
     double for_thresholds = 0;
     double for_counts = 0;
     double in_allreduce = 0;
+    std::int64_t untagged_objects = 0;
   };
 
   void add(oktopk::phase p, double seconds) {

@@ -134,7 +134,13 @@ public:
 
   explicit mpi_ranks(MPI_Comm user) {
     check_user(user);
-    check_mpi(MPI_Comm_dup(user, &comm), "MPI_Comm_dup");
+    MPI_Errhandler theirs = MPI_ERRHANDLER_NULL;
+    check_mpi(MPI_Comm_get_errhandler(user, &theirs), "MPI_Comm_get_errhandler");
+    MPI_Comm_set_errhandler(user, MPI_ERRORS_RETURN); // MPI may have no more communicators
+    int const code = MPI_Comm_dup(user, &comm);
+    MPI_Comm_set_errhandler(user, theirs);
+    MPI_Errhandler_free(&theirs);
+    check_mpi(code, "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
@@ -381,7 +387,8 @@ public:
   static constexpr bool tells_sizes = true;
 
   /// Collective over `comm`. Throws, before a message, where MPI is not initialised or is finalised already, for
-  /// MPI_COMM_NULL (on the ranks that have it) and for an intercommunicator.
+  /// MPI_COMM_NULL (on the ranks that have it) and for an intercommunicator; and where MPI cannot duplicate it, such as
+  /// MPICH when it has 2,048 communicators.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
 
   /// True if MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.

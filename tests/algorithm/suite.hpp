@@ -251,13 +251,24 @@ std::string overflow_fault(int ranks, shape what) {
 template <class Subject>
 std::string continuation_fault(int ranks, shape what) {
   whole_numbers const gradient{9, 6};
-  run_of<Subject> const whole = run<Subject>(ranks, what, gradient);
+  auto const made_like = [&](auto& allreduce) {
+    return std::make_unique<algorithm_of<Subject>>(execution(), allreduce->comm(),
+                                                   Subject::options(what.length, what.k));
+  };
+  // Schemes without tags send more where there is another object, so there is one in all runs.
+  auto const with_another = [&](auto& allreduce, moment now) {
+    if (now.iteration == 0) {
+      made_like(allreduce);
+    }
+  };
+  run_of<Subject> const whole = run<Subject>(
+      ranks, what, gradient, [&](auto& allreduce, moment now, auto const&) { with_another(allreduce, now); });
   for (int saved_at = 0; saved_at < what.iterations; ++saved_at) {
     auto const rest = run<Subject>(ranks, what, gradient, [&](auto& allreduce, moment now, auto const&) {
+      with_another(allreduce, now);
       if (now.iteration == saved_at) {
         auto const saved = allreduce->state();
-        allreduce = std::make_unique<algorithm_of<Subject>>(execution(), allreduce->comm(),
-                                                            Subject::options(what.length, what.k));
+        allreduce = made_like(allreduce);
         allreduce->restore(saved);
       }
     });

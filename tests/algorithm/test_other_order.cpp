@@ -7,12 +7,15 @@
 #include "support/caught.hpp"
 #include "support/seeded.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/dense/swing.hpp>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -25,16 +28,17 @@ using C = in_process_communicator;
 
 // What each rank hears where the last one calls two objects in the other order.
 template <class A, class B>
-std::vector<outcome> heard_where_one_turns(typename A::options const& of_a, typename B::options const& of_b) {
-  std::vector<outcome> heard(3);
-  oktopk::in_process::run(3, [&](C comm) {
+std::vector<outcome> heard_where_one_turns(typename A::options const& of_a, typename B::options const& of_b,
+                                           int ranks = 3) {
+  std::vector<outcome> heard(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](C comm) {
     A a(E(), comm, of_a);
     B b(E(), comm, of_b);
     auto const of_length = [&](std::int64_t length) { return seeded_accumulator<float>(length, comm.rank(), 0); };
     a(of_length(of_a.length)); // all alike
     b(of_length(of_b.length));
     heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
-      if (comm.rank() == 2) {
+      if (comm.rank() == ranks - 1) {
         b(of_length(of_b.length));
         a(of_length(of_a.length));
       } else {
@@ -58,6 +62,24 @@ void check_all_told(std::vector<outcome> const& heard) {
   CHECK(some_found);
 }
 
+template <class A, class B = A>
+void check_all_name_it(typename A::options const& of_a, typename B::options const& of_b) {
+  for (int const ranks : {2, 3, 8}) {
+    for (outcome const& each : heard_where_one_turns<A, B>(of_a, of_b, ranks)) {
+      INFO(ranks << " ranks: " << each.text);
+      CHECK((each.code == fault::damaged_message || each.code == fault::abandoned));
+      CHECK(
+          each.says("another object, algorithm, length or k; the ranks do not make the same calls in the same order"));
+    }
+  }
+}
+
+template <class Codec>
+using coded_ring = oktopk::dense_ring_chunked<E, C, float, std::int32_t, oktopk::coded_wire<Codec, 0>>;
+template <class Codec>
+using coded_doubling = oktopk::dense_recursive_doubling<E, C, float, std::int32_t, oktopk::coded_wire<Codec, 0>>;
+using dense_swing = oktopk::dense<E, C, float, std::int32_t, oktopk::swing<E, C, float>>;
+
 } // namespace
 
 TEST_CASE("two objects of different lengths that one rank calls in the other order are an error on every rank") {
@@ -80,6 +102,52 @@ TEMPLATE_TEST_CASE("two objects that are alike in everything are told apart by t
   CHECK(std::any_of(heard.begin(), heard.end(), [](outcome const& each) {
     return each.says("another object, algorithm, length or k; the ranks do not make the same calls in the same order");
   }));
+}
+
+// Sums of values alone, which would be mixed without an error.
+TEMPLATE_TEST_CASE("two dense objects of one length that a rank calls in the other order are named by every rank", "",
+                   (oktopk::dense<E, C>), (oktopk::dense_ring<E, C>), (oktopk::dense_ring_chunked<E, C>),
+                   (oktopk::dense_ring_pipelined<E, C>), (oktopk::dense_halving_doubling<E, C>),
+                   (oktopk::dense_recursive_doubling<E, C>), (oktopk::dense_rabenseifner<E, C>), dense_swing,
+                   (oktopk::dense_bfloat16<E, C>), coded_ring<oktopk::block_float>, coded_doubling<oktopk::float16>) {
+  check_all_name_it<TestType>({.length = 300}, {.length = 300});
+}
+
+TEST_CASE("two random masks of one length that a rank calls in the other order are named by every rank") {
+  using mask = oktopk::random_mask<E, C>;
+  check_all_name_it<mask>({.length = 300, .k = 30}, {.length = 300, .k = 30});
+  check_all_name_it<mask>({.length = 300, .k = 30}, {.length = 300, .k = 40});
+}
+
+TEST_CASE("two dense schemes, or a dense and a sparse one, that a rank takes for each other are named by every rank") {
+  using oktopk::dense;
+  using oktopk::dense_ring;
+  check_all_name_it<dense<E, C>, dense<E, C>>({.length = 300}, {.length = 400});
+  check_all_name_it<dense<E, C>, dense_ring<E, C>>({.length = 300}, {.length = 300});
+  check_all_name_it<dense_ring<E, C>, oktopk::dense_rabenseifner<E, C>>({.length = 300}, {.length = 300});
+  check_all_name_it<oktopk::dense_bfloat16<E, C>, dense_swing>({.length = 300}, {.length = 300});
+  check_all_name_it<oktopk::random_mask<E, C>, dense<E, C>>({.length = 300, .k = 300}, {.length = 300});
+  check_all_told(heard_where_one_turns<oktopk::topk_a<E, C>, dense<E, C>>({.length = 300, .k = 30}, {.length = 300}));
+  check_all_told(heard_where_one_turns<oktopk::ok_topk<E, C>, dense<E, C>>({.length = 300, .k = 30}, {.length = 300}));
+}
+
+TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is another of them, within their bound") {
+  using counting = oktopk::counted<C>;
+  counting comm(inner);
+  auto const accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
+  auto const sent_in_a_call = [&](auto& allreduce) {
+    oktopk::traffic const before = comm.total();
+    allreduce(accumulator);
+    double const words = comm.total().words_sent() - before.words_sent();
+    CHECK(words <= allreduce.bound_words());
+    return std::pair(words, comm.total().messages_sent - before.messages_sent);
+  };
+  oktopk::dense_rabenseifner<E, counting> sums(E(), comm, {.length = 300});
+  oktopk::ok_topk<E, counting> tagged(E(), comm, {.length = 300, .k = 30});
+  CHECK(sent_in_a_call(sums) == std::pair(2.0 * 300 * 3 / 4, std::int64_t(4)));
+  oktopk::random_mask<E, counting> mask(E(), comm, {.length = 300, .k = 100});
+  CHECK(sent_in_a_call(sums) == std::pair(2.0 * 300 * 3 / 4 + 6, std::int64_t(4 + 2)));
+  CHECK(sent_in_a_call(mask) == std::pair(2.0 * 100 * 3 / 4 + 6, std::int64_t(4 + 2)));
 }
 
 TEST_CASE("objects are counted on their communicator, over its copies and what stands around it") {

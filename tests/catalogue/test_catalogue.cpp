@@ -15,7 +15,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <set>
 #include <sstream>
 #include <type_traits>
@@ -177,43 +176,76 @@ TEST_CASE("the list has every option with its default") {
 
 namespace {
 
-/// The rows of a table of all options, each key once, as docs/policies.md has it.
-std::string table_of_options() {
-  std::vector<std::string> keys;
-  std::map<std::string, oktopk::detail::listed_option> of_key;
+/// The tables of docs/policies.md: the options of each policy, in the order of the list, with the choices that have
+/// them, and then those of the algorithms themselves, with their names.
+std::vector<std::string> tables_of_options() {
+  struct row {
+    oktopk::detail::listed_option option;
+    std::vector<std::string> algorithms{}; // that have the option whatever is chosen
+  };
+  std::vector<row> rows;
+  std::vector<std::string> policies;
   for (oktopk::detail::listed_allreduce const& each : list_allreduces()) {
     for (oktopk::detail::listed_option const& option : each.options) {
-      auto const [found, is_new] = of_key.emplace(option.key, option);
-      if (is_new) {
-        keys.push_back(option.key);
-      } else if (found->second.value.find(option.value) == std::string::npos) {
-        found->second.value += " or " + option.value; // by algorithm
+      auto found = std::ranges::find(rows, option.key, [](row const& known) { return known.option.key; });
+      if (found == rows.end()) {
+        found = rows.insert(rows.end(), {option});
+        std::erase(found->option.goes_with, "codec=zfp"); // not of every build
+        if (option.about.ends_with(", zfp")) {
+          found->option.about.resize(option.about.size() - 5);
+        }
+      } else if (found->option.value.find(option.value) == std::string::npos) {
+        found->option.value += " or " + option.value; // by algorithm
+      }
+      if (option.goes_with.empty()) {
+        found->algorithms.push_back(each.name);
+      }
+      for (std::string const& choice : option.goes_with) {
+        std::string const policy = choice.substr(0, choice.find('='));
+        if (std::ranges::find(policies, policy) == policies.end()) {
+          policies.push_back(policy);
+        }
       }
     }
   }
-  std::string rows;
-  for (std::string const& key : keys) {
-    oktopk::detail::listed_option& option = of_key[key];
-    std::erase(option.goes_with, "codec=zfp"); // not of every build
-    if (option.about.ends_with(", zfp")) {
-      option.about.resize(option.about.size() - 5);
+  auto const text_of = [](row const& each, std::vector<std::string> const& with) {
+    return "| `" + each.option.key + "` | " + each.option.value + " | " + each.option.about + " | " +
+           (with.empty() ? "" : "`" + oktopk::detail::joined(with, "`, `") + "`") + " |\n";
+  };
+  std::vector<std::string> tables;
+  for (std::string const& policy : policies) {
+    std::string& table = tables.emplace_back();
+    for (row const& each : rows) {
+      if (each.option.key == policy) {
+        table = text_of(each, {}) + table;
+      }
+      std::vector<std::string> of;
+      for (std::string const& choice : each.option.goes_with) {
+        if (choice.starts_with(policy + "=")) {
+          of.push_back(choice.substr(policy.size() + 1));
+        }
+      }
+      table += of.empty() ? "" : text_of(each, of);
     }
-    std::string const with = oktopk::detail::joined(option.goes_with, "`, `");
-    rows += "| `" + key + "` | " + option.value + " | " + option.about + " | " +
-            (with.empty() ? "" : "`" + with + "`") + " |\n";
   }
-  return rows;
+  std::string& others = tables.emplace_back();
+  for (row const& each : rows) {
+    bool const chooses = std::ranges::find(policies, each.option.key) != policies.end();
+    others += chooses || each.algorithms.empty() ? "" : text_of(each, each.algorithms);
+  }
+  return tables;
 }
 
 } // namespace
 
-TEST_CASE("the page of policies has the table of all options") {
+TEST_CASE("the page of policies has the tables of all options, one for each policy") {
   std::string const here = __FILE__;
   std::ifstream in(here.substr(0, here.rfind('/')) + "/../../docs/policies.md");
   std::string const page(std::istreambuf_iterator<char>(in), {});
-  std::string const table = "|---|---|---|---|\n" + table_of_options() + "\n";
-  INFO(table);
-  CHECK(page.find(table) != std::string::npos);
+  for (std::string const& table : tables_of_options()) {
+    INFO(table);
+    CHECK(page.find("|---|---|---|---|\n" + table + "\n") != std::string::npos);
+  }
 }
 
 namespace {

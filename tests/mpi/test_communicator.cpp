@@ -37,6 +37,11 @@ struct outside_of_mpi {
   }
 } outside;
 
+// What MPI reports where it has no more communicators, at the first one.
+int refuse_to_copy(MPI_Comm, int, void*, void*, void*, int*) {
+  return MPI_ERR_OTHER;
+}
+
 int count_deletions(MPI_Comm, int, void* deletions, void*) {
   *static_cast<int*>(deletions) += 1;
   return MPI_SUCCESS;
@@ -95,6 +100,21 @@ TEST_CASE_ON_ALL_RANKS("no communicator, and one of two groups, are an error and
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
   }
+}
+
+TEST_CASE_ON_ALL_RANKS("a communicator that MPI does not duplicate is an error and not the end of the job") {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(refuse_to_copy, MPI_COMM_NULL_DELETE_FN, &key, nullptr);
+  MPI_Comm user = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &user);
+  MPI_Comm_set_attr(user, key, &key);
+  CHECK(unlike(duplicated(user), oktopk::fault::communication, "MPI_Comm_dup: ") == "");
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(user, &handler);
+  CHECK(handler == MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&user);
+  MPI_Comm_free_keyval(&key);
 }
 
 TEST_CASE_ON_ALL_RANKS("ranks are those of the communicator that was duplicated") {

@@ -47,8 +47,10 @@ struct index_numbering {
 /// compared; `Reduce` may be any other of `dense/`.
 ///
 /// The update has every index, and every entry contributes. The parts of values that a lossy algorithm rounds off are
-/// returned. The cost is that of `Reduce`. A call without a fault sends no extra messages: a rank with a bad
-/// accumulator contributes NaN, all ranks see it in the result, and only then they ask which rank has the fault.
+/// returned. The cost is that of `Reduce`. Sums have no tag of their object. So where another one of these objects
+/// (`dense` of any kind, `random_mask`) was made on the communicator, all ranks first tell each other which one they
+/// call, in ceil(log2 P) messages and 2(P-1) words. Else a call without a fault sends no extra messages: a rank with a
+/// bad accumulator contributes NaN, all ranks see it in the result, and only then they ask which rank has the fault.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
@@ -80,6 +82,7 @@ public:
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
     terms.check_on(comm_);
+    detail::add_untagged_object(comm_);
     detail::cancel_on_unwind const alone(comm_); // room may be missing on one rank
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
@@ -88,10 +91,10 @@ public:
                          detail::index_numbering<Index>{indices_.data()});
   }
 
-  /// The bound of `Reduce`. 2(P-1) more if the length is 0, since an empty sum cannot show a fault and ranks ask
-  /// instead; 2(P-1) more if its losses may overflow; a few more if ranks may have different results.
+  /// The bound of `Reduce`. 2(P-1) more if ranks ask each other first; 2(P-1) more if its losses may overflow; a few
+  /// more if ranks may have different results.
   double bound_words() const {
-    double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
+    double const asking = 2.0 * (comm_.size() - 1) * ((asks_first() ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
     double const agreeing = results_may_differ() ? detail::allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
@@ -128,6 +131,9 @@ public:
   update_type const& operator()(Input const& accumulator) {
     return base::make_call("oktopk::dense", [&](call_context<E, Comm>& call, typename base::state_type&) {
       call.note(detail::check_accumulator(accumulator, length_));
+      if (asks_first()) {
+        gather_counts_.run(call, 0);
+      }
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();
       if (call.faults) {
@@ -152,11 +158,8 @@ public:
         collective_workspace workspace;
         allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, workspace);
       }
-      // An empty sum cannot show NaN, so there all ranks ask.
-      if (bad < length_ || length_ == 0) {
-        ask_whose_fault(call, accumulator);
-      }
       if (bad < length_) {
+        ask_whose_fault(call, accumulator);
         throw_overflow(accumulator, bad);
       }
       if (losses_may_overflow()) {
@@ -171,6 +174,9 @@ public:
   }
 
 private:
+  // An empty sum cannot show NaN, so there all ranks ask, too.
+  bool asks_first() const { return length_ == 0 || detail::confuses_objects(comm_); }
+
   // True over a wire whose codec loses more each time that it codes.
   bool results_may_differ() const {
     if constexpr (requires { reduce_.ranks_may_differ(); }) {

@@ -22,9 +22,10 @@ namespace oktopk {
 /// stay in the residual. The places do not depend on the values, so the density must be much higher than with a
 /// selection by magnitude. With error feedback every place is drawn once in length/k calls on average.
 ///
-/// Each rank sends the words of the communicator's own allreduce of k values, at least 2k(P-1)/P, any P. A call without
-/// a fault sends no extra messages: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and
-/// only then they ask which rank has the fault. Types of values and indices are those of `Policies::format`; no other
+/// Each rank sends the words of the communicator's own allreduce of k values, at least 2k(P-1)/P, any P. As in `dense`,
+/// ranks first tell each other which object they call where another one without tags was made. Else a call without a
+/// fault sends no extra messages: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and only
+/// then they ask which rank has the fault. Types of values and indices are those of `Policies::format`; no other
 /// policy is used.
 template <class E, class Comm, class Policies = default_policies>
 class random_mask : detail::checked_selection<E, Comm, Policies>,
@@ -50,12 +51,13 @@ public:
 
   /// Collective.
   random_mask(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how, "random_mask", [](agreement&) {}) {}
+      : base(std::move(exec), std::move(comm), how, "random_mask", [](agreement&) {}) {
+    detail::add_untagged_object(comm_);
+  }
 
-  /// The lower bound of an allreduce of k values; 2(P-1) more if k is 0, since an empty sum cannot show a fault and
-  /// ranks ask instead.
+  /// The lower bound of an allreduce of k values; 2(P-1) more if ranks ask each other first.
   double bound_words() const {
-    double const asking = k_ == 0 ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
+    double const asking = asks_first() ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
@@ -68,6 +70,9 @@ public:
         sums_.reserve(exec_, k_);
       }
       entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
+      if (asks_first()) {
+        base::gather_counts_.run(call, 0);
+      }
       if (call.faults) {
         detail::fill_array("oktopk::random_mask::fill", exec_, sums_.data(), k_,
                            std::numeric_limits<value_type>::quiet_NaN());
@@ -77,7 +82,7 @@ public:
       sum_everywhere_.run(exec_, comm_, sums_.data(), nullptr, k_);
       array_ref<value_type const, typename E::memory_space> const all(sums_.data(), static_cast<std::size_t>(k_));
       bool const overflows = detail::first_non_finite<E, value_type>(exec_, all) < k_;
-      if (overflows || k_ == 0) {
+      if (overflows) {
         base::gather_counts_.run(call, 0); // throws the fault of the lowest faulty rank
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
@@ -89,6 +94,9 @@ public:
   }
 
 private:
+  // An empty sum cannot show NaN, so there all ranks ask, too.
+  bool asks_first() const { return k_ == 0 || detail::confuses_objects(comm_); }
+
   using base::comm_;
   using base::exec_;
   using base::k_;

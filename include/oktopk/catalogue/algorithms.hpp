@@ -124,7 +124,7 @@ struct listing {
 /// Returns true if the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
 template <class Options>
 bool read_density(detail::option_reader& in, Options& how) {
-  constexpr std::string_view about = "share of the entries to select, in place of the program's";
+  constexpr std::string_view about = "share of the entries to select, overrides the program's";
   if constexpr (requires { how.fit; }) {
     std::string text;
     if (in("density", text, about) && text.starts_with("fit(")) {
@@ -158,7 +158,7 @@ void visit_options(detail::option_reader& in, gradient_size const& size, Sink&& 
   policy_reader{in}.read(how);
   if constexpr (requires { how.k; }) {
     bool const has_density = read_density(in, how);
-    bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+    bool const has_k = in("k", how.k, "entries to select, overrides the program's number or share");
     if (!has_density && !has_k) {
       how.k = size.k;
       how.density = size.density;

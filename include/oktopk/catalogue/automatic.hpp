@@ -506,7 +506,7 @@ private:
 
   void look_at_clocks() {
     double now = choice_.least();
-    agree_on(std::span(&now, 1), reduction::min); // the last rank began its call when all were there
+    agree_on(std::span(&now, 1), reduction::min); // the slowest rank has not waited for others
     now = std::max(now, 1e-12);
     bool const changed = choice_.look(now);
     if (choice_.is_suspected() && !changed) {

@@ -125,7 +125,8 @@ private:
       auto const* const begin = records[rank].data();
       auto const [end, failure] = std::from_chars(begin, begin + records[rank].size(), code);
       if (failure != std::errc() || end == begin + records[rank].size() || *end != ' ') {
-        throw error(fault::damaged_message, what_ + ": what rank " + std::to_string(rank) + " says is no record");
+        throw error(fault::damaged_message,
+                    what_ + ": the record of rank " + std::to_string(rank) + " has no fault in front: it was damaged");
       }
       first.hear({static_cast<fault>(code)}, static_cast<int>(rank));
     }

@@ -266,6 +266,26 @@ std::int64_t number_object(Comm& comm) {
   }
 }
 
+/// Counts an object whose messages have no tags. Collective, as the making of an object is; sends nothing. The count is
+/// the communicator's `untagged_objects()`, a reference, shared by its copies; one without this member counts none.
+template <class Comm>
+void add_untagged_object([[maybe_unused]] Comm const& comm) {
+  if constexpr (requires { ++comm.untagged_objects(); }) {
+    ++comm.untagged_objects();
+  }
+}
+
+/// True if more than one object without tags was made on the communicator: values of one may then meet those of
+/// another, so ranks have to compare first which one they call. The same on all ranks.
+template <ranked Comm>
+bool confuses_objects([[maybe_unused]] Comm const& comm) {
+  if constexpr (requires { ++comm.untagged_objects(); }) {
+    return comm.size() > 1 && comm.untagged_objects() > 1;
+  } else {
+    return false;
+  }
+}
+
 /// True if calls of a communicator may come from another thread than the one that has made it, one at a time.
 ///
 /// Asks its member `takes_other_threads()`; a communicator without one takes none.

@@ -36,6 +36,11 @@ public:
   }
 
   std::int64_t number_object() { return oktopk::detail::number_object(control_); }
+  std::int64_t& untagged_objects() const
+    requires requires(Control const& control) { ++control.untagged_objects(); }
+  {
+    return control_.untagged_objects();
+  }
 
   void set_time_limit(std::chrono::nanoseconds limit)
     requires requires(Control& control, Bulk& bulk) {

@@ -114,7 +114,8 @@ struct shared_state {
   std::chrono::nanoseconds time_limit = usual_time_limit; ///< zero stands for none
   operation during;
   revocation broken;
-  std::int64_t objects = 0; ///< made on the communicator so far, the same on all ranks
+  std::int64_t objects = 0;          ///< made on the communicator so far, the same on all ranks
+  std::int64_t untagged_objects = 0; ///< of these, those whose messages have no tags
 
   bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
 };
@@ -130,6 +131,7 @@ public:
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
   std::int64_t number_object() { return shared_->objects++; }
+  std::int64_t& untagged_objects() const { return shared_->untagged_objects; }
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }

@@ -29,14 +29,14 @@ struct halved_distances {
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. Where P is a power of two each
 /// rank sends 2n(P-1)/P values in 2 log2 P messages. Where it is not, with 2^m the largest power of two below P, the
 /// first 2(P - 2^m) ranks fold in pairs. The odd rank of a pair, the folded rank, sends n values in one message. The
-/// even rank, its host, sends one message of n values more than the others. Every block of n / 2^m is reduced by one
-/// rank in a fixed order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside
-/// the vector, the host n.
+/// even rank, its neighbour, sends one message of n values more than the others. Every block of n / 2^m is reduced by
+/// one rank in a fixed order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values
+/// beside the vector, the neighbour n.
 ///
 /// Over a coded wire each rank rounds every element once: the partial sum that it sends away, or the sum that it
 /// finishes. A single rank sends nothing, so it codes nothing. `lost` gets the difference. In each step the allgather
 /// encodes again what it sends. With a stable codec this loses nothing more; other codecs are refused, unless ranks may
-/// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and hosts three coded vectors.
+/// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and neighbours three coded vectors.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire,
           class Pairs = detail::halved_distances>
   requires detail::dense_wire<Wire, E, Value>

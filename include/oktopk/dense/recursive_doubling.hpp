@@ -15,16 +15,16 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. With 2^m <= P < 2^(m+1) each
 /// rank sends m messages of n values. Where P is no power of two, the first P - 2^m pairs of ranks fold. The odd rank
-/// of a pair, the folded rank, first sends its vector to the even rank, its host, and gets the result at the end, one
-/// message of n values each way: the host sends m+1 messages, the folded rank 1. Both partners of an exchange add the
-/// same two vectors, so the result is the same to the bit everywhere. Keeps two vectors beside the caller's.
+/// of a pair, the folded rank, first sends its vector to the even rank, its neighbour, and gets the result at the end,
+/// one message of n values each way: the neighbour sends m+1 messages, the folded rank 1. Both partners of an exchange
+/// add the same two vectors, so the result is the same to the bit everywhere. Keeps two vectors beside the caller's.
 ///
 /// Over a coded wire each partner continues with the values that the other one decodes. All 2^s ranks that have the
 /// same values before step s have the same losses; each of them notes the losses of its share of the elements in
-/// `lost`. A folded rank gets both messages of its host's last exchange, as they were encoded: the host sends m+2
-/// messages. At the level of messages the host encodes its result instead, in one message, and every rank rounds its
-/// result in the same way. Keeps four coded vectors beside the caller's; one vector more if losses are noted, and one
-/// more at the level of messages.
+/// `lost`. A folded rank gets both messages of its neighbour's last exchange, as they were encoded: the neighbour sends
+/// m+2 messages. At the level of messages the neighbour encodes its result instead, in one message, and every rank
+/// rounds its result in the same way. Keeps four coded vectors beside the caller's; one vector more if losses are
+/// noted, and one more at the level of messages.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
   requires detail::dense_wire<Wire, E, Value>
 class recursive_doubling : public detail::on_wires<E, Value, Wire> {

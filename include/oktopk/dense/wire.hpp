@@ -330,17 +330,17 @@ private:
 };
 
 /// The part of a folded rank, the odd one of a pair (`folded_ranks`), in a reduction of the vector `whole`: it sends
-/// its values to its host and receives the result, in one message or in the two of `result_messages()`.
+/// its values to its neighbour and receives the result, in one message or in the two of `result_messages()`.
 template <execution_space E, communicator Comm, bound_wire<E> Wire>
 void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int result_messages) {
   std::array<typename Comm::bulk_request, 2> received{};
   cancel_on_unwind const guard(comm, received); // also between its messages
-  int const host = comm.rank() - 1;
+  int const neighbour = comm.rank() - 1;
   wire.prepare(exec, whole);
-  finish(comm, start_send(exec, comm, wire.encoded(whole), host, phase::reduce));
-  received[0] = start_receive(exec, comm, wire.encoded(whole), host, phase::gather);
+  finish(comm, start_send(exec, comm, wire.encoded(whole), neighbour, phase::reduce));
+  received[0] = start_receive(exec, comm, wire.encoded(whole), neighbour, phase::gather);
   if (result_messages == 2) {
-    received[1] = start_receive(exec, comm, wire.slot(1, whole), host, phase::gather);
+    received[1] = start_receive(exec, comm, wire.slot(1, whole), neighbour, phase::gather);
   }
   comm.wait_all(std::span<typename Comm::bulk_request>(received));
   wire.decode(exec, whole);

@@ -42,7 +42,8 @@ inline void check_known(std::span<known_count const> known) {
   constexpr auto most = std::int64_t(1) << 43;
   if (!std::ranges::is_sorted(known, {}, &known_count::below) || known.front().below < 0 ||
       known.back().below >= most) {
-    throw error(fault::damaged_message, "the ranks' sums of counts of entries are none");
+    throw error(fault::damaged_message,
+                "the counts of entries, summed over ranks, do not ascend: a message was damaged");
   }
 }
 
@@ -133,7 +134,7 @@ private:
       boundaries_[r] = sums[r - 1] / std::max<std::int64_t>(voices, 1);
     }
     if (voices < 0 || voices > call.comm.size() || !std::is_sorted(boundaries_.begin(), boundaries_.end())) {
-      throw error(fault::damaged_message, "the ranks' sums of boundaries are none");
+      throw error(fault::damaged_message, "the boundaries, summed over ranks, do not ascend: a message was damaged");
     }
   }
 
