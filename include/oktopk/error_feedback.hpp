@@ -134,16 +134,13 @@ public:
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld, clipped);
     keep_rest(update, withheld);
-    undo(); // swaps the vectors
+    swap_vectors(); // commits: the accumulator becomes the residual
     return update;
   }
 
   /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
   /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
-  void undo() {
-    std::swap(residual_, accumulator_);
-    std::swap(velocity_, next_velocity_);
-  }
+  void undo() { swap_vectors(); }
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.
   template <class Average>
@@ -206,6 +203,12 @@ private:
   template <class... Properties>
   vector_type vector(char const* label, Properties const&... properties) const {
     return vector_type(Kokkos::view_alloc(exec_, std::string(label), properties...), index(allreduce_->length()));
+  }
+
+  // The vectors that a call has written take the place of those from before it.
+  void swap_vectors() {
+    std::swap(residual_, accumulator_);
+    std::swap(velocity_, next_velocity_);
   }
 
   template <class Kernel>
