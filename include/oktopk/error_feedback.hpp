@@ -106,7 +106,7 @@ public:
   const_vector_type residual() const { return residual_; }
 
   /// Sets a hook that every call runs with the accumulator, right before the allreduce; null for none. If the hook
-  /// throws, the call fails on all ranks, on the other ranks with `length_mismatch`.
+  /// throws, the call fails on all ranks, as by `fail_on_all`.
   void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
 
   /// One iteration. Collective. `gradient` is a rank-1 view of `length()` values that the execution space can reach, of
@@ -156,20 +156,26 @@ public:
     detail::apply_averages<false>("oktopk::error_feedback::average", exec_, update, ranks, into);
   }
 
-  /// Makes this call fail on all ranks, for a rank that finds its input wrong. Joins the call, which the others have
-  /// entered or will enter, with an accumulator of `wrong_length`, or of another wrong length if that one is right.
-  /// Throws `length_mismatch` on this rank and on the others.
+  /// Makes this call fail on all ranks, for a rank that finds its input wrong: takes the place of the call, which the
+  /// others have entered or will enter. Throws `length_mismatch` on this rank and on the others, with the wrong length.
   [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
     bool const is_wrong = wrong_length >= 0 && wrong_length != allreduce_->length();
-    // No algorithm reads an accumulator of a wrong length, so there is none to allocate.
-    (*allreduce_)(const_vector_type(nullptr, index(is_wrong ? wrong_length : allreduce_->length() + 1)));
-    throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
+    fail({fault::length_mismatch, is_wrong ? wrong_length : 0,
+          is_wrong ? detail::fault_subject::value : detail::fault_subject::rank});
   }
 
-  /// The same for a rank that knows why: throws `why` here, unless the communicator breaks down meanwhile.
+  /// The same for a rank that has an exception. Throws `why` here, unless the communicator breaks down meanwhile, and
+  /// on the others an error of the code of `why`; `caller_failed` if that is no `error`, or one of another communicator.
   [[noreturn]] void fail_on_all(std::exception_ptr const& why) {
+    fault code = fault::caller_failed;
     try {
-      fail_on_all(allreduce_->length() + 1);
+      std::rethrow_exception(why);
+    } catch (error const& known) {
+      code = detail::breaks_communicator(known.code()) ? code : known.code();
+    } catch (...) { // the others hear that it happened
+    }
+    try {
+      fail({code, 0, detail::fault_subject::rank});
     } catch (error const& heard) {
       if (detail::breaks_communicator(heard.code())) {
         throw;
@@ -198,6 +204,11 @@ public:
   }
 
 private:
+  [[noreturn]] void fail(detail::fault_report const& why) {
+    allreduce_->fail(why);
+    throw error(why.code, "error_feedback: the allreduce has made a call that a rank made fail");
+  }
+
   static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
   template <class... Properties>

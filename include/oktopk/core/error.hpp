@@ -28,6 +28,7 @@ enum class fault : std::uint8_t {
   timed_out,            ///< a wait that took longer than the communicator's time limit
   abandoned,            ///< another rank has given up the common operation, and has said why
   damaged_message,      ///< a message that differs from the one that was sent, or is not the expected one
+  caller_failed,        ///< code of the program, which a call ran or waited for, threw an exception that is no `error`
 };
 
 constexpr std::string_view name(fault what) noexcept {
@@ -46,7 +47,8 @@ constexpr std::string_view name(fault what) noexcept {
                                         "bad_file",
                                         "timed_out",
                                         "abandoned",
-                                        "damaged_message"};
+                                        "damaged_message",
+                                        "caller_failed"};
   return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
@@ -82,6 +84,7 @@ enum class fault_subject : std::uint8_t {
   value,    ///< a value that a rank put in
   sum,      ///< a sum over ranks, or a part of one
   returned, ///< the residual of a rank after the returned entries are added
+  rank,     ///< none: the rank found the fault before it had an accumulator, and has the sentence
 };
 
 /// A fault that a rank found during a call, small enough to travel in front of every message.
@@ -116,6 +119,10 @@ struct fault_report {
   oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     std::string const number = std::to_string(detail);
+    if (subject == fault_subject::rank) {
+      return {code, who + "it has no accumulator for this call, because of an error on that rank: " +
+                        std::string(name(code))};
+    }
     switch (code) {
     case fault::length_mismatch:
       return {code, who + "the accumulator has " + number + " elements, expected " + std::to_string(length)};

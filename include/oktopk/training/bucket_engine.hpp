@@ -322,7 +322,7 @@ public:
   /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not after a
   /// call that has failed in this step. Clips to the norm by the gradients of the step that have come, this bucket's
   /// included: so all together are never scaled while their norm is below the bound. A usage error makes the call fail
-  /// on all ranks: this rank gets the usage error, the others get the error of a wrong length.
+  /// on all ranks: this rank gets the usage error, the others get an error of its code that names this rank.
   template <class Values>
   void reduce(int bucket, Values const& values, double scale = 1,
               std::optional<error> const& usage_error = std::nullopt) {
