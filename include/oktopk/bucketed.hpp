@@ -229,11 +229,18 @@ public:
   }
 
   /// The same after `write()`, which writes the gradient. `write` is not called for a tensor that was announced
-  /// already: the call that reads the gradient may be under way.
+  /// already: the call that reads the gradient may be under way. If it throws, the step fails on all ranks, with what
+  /// was thrown on this one.
   template <std::invocable Write>
   void ready_after(int tensor, Write const& write) {
     if (announced_.knows(tensor) && !is_ready(tensor)) {
-      write();
+      try {
+        write();
+      } catch (...) { // the other ranks make the call of this bucket
+        error const why = detail::error_of_rank(std::current_exception());
+        announced_.usage_error(place_of(tensor).bucket, why.code(),
+                               "tensor " + std::to_string(tensor) + ": " + why.sentence());
+      }
     }
     ready(tensor);
   }

@@ -167,15 +167,8 @@ public:
   /// The same for a rank that has an exception. Throws `why` here, unless the communicator breaks down meanwhile, and
   /// on the others an error of the code of `why`; `caller_failed` if that is no `error`, or one of another communicator.
   [[noreturn]] void fail_on_all(std::exception_ptr const& why) {
-    fault code = fault::caller_failed;
     try {
-      std::rethrow_exception(why);
-    } catch (error const& known) {
-      code = detail::breaks_communicator(known.code()) ? code : known.code();
-    } catch (...) { // the others hear that it happened
-    }
-    try {
-      fail({code, 0, detail::fault_subject::rank});
+      fail({detail::error_of_rank(why).code(), 0, detail::fault_subject::rank});
     } catch (error const& heard) {
       if (detail::breaks_communicator(heard.code())) {
         throw;

@@ -304,7 +304,7 @@ private:
 
   bool lies_in_bucket(std::size_t i) const {
     at::Tensor const& gradient = parameters_[i].grad();
-    return gradient.defined() && gradient.data_ptr() == gradients_[i].data_ptr();
+    return gradient.defined() && gradient.has_storage() && gradient.data_ptr() == gradients_[i].data_ptr();
   }
 
   bool is_frozen(std::size_t i) const { return !parameters_[i].requires_grad(); }

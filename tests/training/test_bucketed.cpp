@@ -335,6 +335,16 @@ TEST_CASE("misuse on one rank is an error with its code on all, in words on that
               "ready already"); // the last call: too late
   usage_error([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
               "tensor 3 has 120 values, and 5 were given", fault::length_mismatch);
+  usage_error(
+      [](auto& buckets, int i) {
+        i == 3 ? buckets.ready_after(3, [] { throw std::runtime_error("the disk is full\nmore"); }) : void();
+      },
+      "tensor 3: the disk is full", fault::caller_failed);
+  usage_error(
+      [](auto& buckets, int i) {
+        i == 0 ? buckets.ready_after(0, [] { throw oktopk::error(fault::bad_file, "cut short"); }) : void();
+      },
+      "tensor 0: cut short", fault::bad_file);
 }
 
 TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken down") {

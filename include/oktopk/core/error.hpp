@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -77,6 +78,24 @@ namespace detail {
 constexpr bool breaks_communicator(fault what) noexcept {
   return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
          what == fault::abandoned || what == fault::damaged_message;
+}
+
+/// An exception as the fault of one rank: an `error` as it is, unless it is of a communicator; else `caller_failed`, with
+/// the first line of what it says.
+inline error error_of_rank(std::exception_ptr const& why) {
+  std::string text = "an exception of unknown type";
+  try {
+    std::rethrow_exception(why);
+  } catch (error const& known) {
+    if (!breaks_communicator(known.code())) {
+      return known;
+    }
+    text = known.sentence();
+  } catch (std::exception const& thrown) {
+    text = thrown.what();
+  } catch (...) { // has no text
+  }
+  return {fault::caller_failed, text.substr(0, text.find('\n'))};
 }
 
 /// The number that a fault is about.
