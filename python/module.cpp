@@ -215,11 +215,29 @@ public:
         .def("load", of(&averager::load))
         .def("residual_norm", of(&averager::residual_norm))
         .def("words_sent", of(&averager::words_sent))
-        .def("last_step", of(&averager::last_step))
+        .def("last_step", [](native_averager& self) { return named(of(&averager::last_step)(self)); })
         .def("schemes", of(&averager::schemes));
   }
 
 private:
+  static std::map<std::string, double> named(oktopk::detail::step_figures const& last) {
+    auto const values = static_cast<double>(last.values);
+    auto const selected = static_cast<double>(last.selected);
+    return {{"steps", last.steps},
+            {"skipped", last.skipped},
+            {"was_skipped", last.was_skipped ? 1 : 0},
+            {"words", last.words},
+            {"step_values", last.step_values},
+            {"seconds", last.times.communication()},
+            {"hidden_seconds", last.times.hidden()},
+            {"hideable_seconds", last.times.hideable()},
+            {"values", values},
+            {"selected", selected},
+            {"buckets", last.buckets},
+            {"ranks", last.ranks},
+            {"density", values > 0 ? selected / values : 0}};
+  }
+
   /// A member of the averager as one of this class: gives what it gives or throws on the worker's thread.
   template <class Result, class... Arguments>
   static auto of(Result (averager::*member)(Arguments...)) {

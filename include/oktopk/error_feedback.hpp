@@ -83,11 +83,7 @@ public:
   /// every rank.
   error_feedback(execution_space exec, Allreduce& allreduce, detail::error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
-    agreement terms("error_feedback");
-    terms.note(fault::option_out_of_range, how.problem());
-    terms.note(fault::option_out_of_range, detail::decay_fault<value_type>("the momentum", how.momentum));
-    terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
-    terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(allreduce.comm());
+    validate(how, allreduce.comm());
     options_ = how;
     if (how.momentum > 0) {
       velocity_ = vector("oktopk::training::velocity");
@@ -99,6 +95,15 @@ public:
       : error_feedback(allreduce.execution(), allreduce, how) {}
 
   error_feedback& operator=(error_feedback&&) = delete;
+
+  /// Throws what the constructor would throw for these options, on every rank. Collective.
+  static void validate(detail::error_feedback_options const& how, typename Allreduce::communicator_type& comm) {
+    agreement terms("error_feedback");
+    terms.note(fault::option_out_of_range, how.problem());
+    terms.note(fault::option_out_of_range, detail::decay_fault<value_type>("the momentum", how.momentum));
+    terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
+    terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(comm);
+  }
 
   Allreduce& allreduce() { return *allreduce_; }
   execution_space const& execution() const { return exec_; }
