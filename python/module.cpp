@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What Python sees of torch_averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
+// What Python sees of averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
+
+#include "averager.hpp"
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/version.hpp>
-#include <oktopk/torch_averager.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/density.hpp>
 

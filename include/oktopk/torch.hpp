@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The adapter for PyTorch's C++ library. Only this header, torch_averager.hpp and those in torch/ include headers of
+/// The adapter for PyTorch's C++ library. Only this header and those in torch/ include headers of
 /// torch.
 
 #include <oktopk/bucketed.hpp>

@@ -101,8 +101,8 @@ public:
                   std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
       : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
                                          std::move(of_allreduce))),
-        text_(std::move(text)), how_(how), skips_(skips), grows_(lengths.empty()), names_(std::move(names)),
-        lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
+        text_(std::move(text)), how_(how), infinite_on_fault_(skips), by_key_(lengths.empty()),
+        names_(std::move(names)), lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
     if (!fault.empty()) {
       agreement terms("oktopk_torch");
       terms.note(fault::option_out_of_range, fault);
@@ -137,13 +137,13 @@ public:
     last_.step_values += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
-    if (is_last && keeps_borders_ > 0) {
+    if (is_last && steps_in_saved_buckets_ > 0) {
       attempt([&] { reduce_together(); });
     }
-    if (is_last || !(keeps_borders_ > 0 || skips_)) {
+    if (is_last || !(steps_in_saved_buckets_ > 0 || infinite_on_fault_)) {
       deliver(engine_->failed());
     }
-    keeps_borders_ -= is_last && keeps_borders_ > 0 ? 1 : 0;
+    steps_in_saved_buckets_ -= is_last && steps_in_saved_buckets_ > 0 ? 1 : 0;
   }
 
   /// Collective, between steps.
@@ -232,9 +232,9 @@ public:
       density_ = density_before;
       throw;
     }
-    names_ = grows_ ? how.keys : names_;
+    names_ = by_key_ ? how.keys : names_;
     used_.assign(lengths_.size(), 0);
-    keeps_borders_ = grows_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
+    steps_in_saved_buckets_ = by_key_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
   }
 
   double residual_norm() const { return engine_->residual_norm(); }
@@ -330,7 +330,7 @@ private:
         what.values.mul_(1 / loss_scale_);
       }
     }
-    if (keeps_borders_ == 0) {
+    if (steps_in_saved_buckets_ == 0) {
       int const number = number_of(what.tensors);
       auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
       reduce(number < 0 ? adopt(what.tensors) : number, values, what, what.fault, last_.times.buckets.back());
@@ -353,13 +353,14 @@ private:
         } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
-        if (!why && skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
+        if (!why && infinite_on_fault_ &&
+            !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
       }
     }
-    last_.was_skipped = why && skips_ && is_of_values(why);
+    last_.was_skipped = why && infinite_on_fault_ && is_of_values(why);
     last_.steps += arrived_.back().is_last ? 1 : 0;
     last_.skipped += last_.was_skipped ? 1 : 0;
     last_.words = words_sent() - words_before_;
@@ -398,7 +399,7 @@ private:
       }
       bucket_options order;
       order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
-      if ((!grows_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
+      if ((!by_key_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
           !has_sound_sizes(next) || (!how.in_part && next.lengths.size() != how.keys.size()) ||
           (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
         throw error(fault::bad_state, "the saved state is of other parameters");
@@ -462,13 +463,7 @@ private:
            (sizes.empty() || state.bucket_tensors.size() == state.lengths.size());
   }
 
-  std::unique_ptr<engine> new_engine() const {
-    auto fresh = std::make_unique<engine>(space(), comm_, grows_ ? std::vector<std::int64_t>() : lengths_, how_);
-    for (std::size_t i = 0; grows_ && i < lengths_.size(); ++i) {
-      fresh->add_tensor(lengths_[i]);
-    }
-    return fresh;
-  }
+  std::unique_ptr<engine> new_engine() const { return std::make_unique<engine>(space(), comm_, lengths_, how_); }
 
   bucket bucket_of(std::vector<int> tensors) const {
     bucket of{std::move(tensors), 0, 0.01};
@@ -476,12 +471,6 @@ private:
       of.length += lengths_[index(each)];
     }
     return of;
-  }
-
-  bucket whole() const {
-    std::vector<int> every(lengths_.size());
-    std::iota(every.begin(), every.end(), 0);
-    return bucket_of(every);
   }
 
   allreduce made(bucket const& of) const {
@@ -503,10 +492,12 @@ private:
   /// An allreduce of all values. None if tensors come with their calls and the text has a k, which is invalid for 0
   /// values.
   std::optional<allreduce> trial() const {
+    std::vector<int> every(lengths_.size());
+    std::iota(every.begin(), every.end(), 0);
     try {
-      return made_by_text(whole());
+      return made_by_text(bucket_of(every));
     } catch (error const& found) {
-      if (!grows_ || found.code() != fault::k_out_of_range) {
+      if (!by_key_ || found.code() != fault::k_out_of_range) {
         throw;
       }
       return {};
@@ -650,15 +641,15 @@ private:
   communicator_type comm_;
   std::string text_;
   error_feedback_options how_;
-  bool skips_;
-  bool grows_; // tensors come with their first call
+  bool infinite_on_fault_;
+  bool by_key_; // tensors come with their first call
   std::vector<std::string> names_;
   std::vector<std::int64_t> lengths_;
   std::vector<int> used_; // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
   std::vector<tensor_arrival> arrived_; // and not delivered
-  int keeps_borders_ = 0;               // for so many steps after a load
+  int steps_in_saved_buckets_ = 0;      // for so many steps after a load
   double density_ = 0;                  // that was set or loaded; 0: the text's
   double loss_scale_ = 1;               // of this step
   double words_before_ = 0;             // the last step
