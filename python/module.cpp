@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What Python sees of torch_averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
+// What Python sees of averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
+
+#include "averager.hpp"
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/version.hpp>
-#include <oktopk/torch_averager.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/density.hpp>
 
@@ -215,11 +216,29 @@ public:
         .def("load", of(&averager::load))
         .def("residual_norm", of(&averager::residual_norm))
         .def("words_sent", of(&averager::words_sent))
-        .def("last_step", of(&averager::last_step))
+        .def("last_step", [](native_averager& self) { return named(of(&averager::last_step)(self)); })
         .def("schemes", of(&averager::schemes));
   }
 
 private:
+  static std::map<std::string, double> named(oktopk::detail::step_figures const& last) {
+    auto const values = static_cast<double>(last.values);
+    auto const selected = static_cast<double>(last.selected);
+    return {{"steps", last.steps},
+            {"skipped", last.skipped},
+            {"was_skipped", last.was_skipped ? 1 : 0},
+            {"words", last.words},
+            {"step_values", last.step_values},
+            {"seconds", last.times.communication()},
+            {"hidden_seconds", last.times.hidden()},
+            {"hideable_seconds", last.times.hideable()},
+            {"values", values},
+            {"selected", selected},
+            {"buckets", last.buckets},
+            {"ranks", last.ranks},
+            {"density", values > 0 ? selected / values : 0}};
+  }
+
   /// A member of the averager as one of this class: gives what it gives or throws on the worker's thread.
   template <class Result, class... Arguments>
   static auto of(Result (averager::*member)(Arguments...)) {

@@ -223,17 +223,24 @@ public:
   void ready(int tensor) {
     begin_step_if_first();
     if (auto const complete = announced_.announce(tensor)) {
-      times_.buckets[static_cast<std::size_t>(*complete)].ready = now();
+      times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.now();
       launch_complete();
     }
   }
 
   /// The same after `write()`, which writes the gradient. `write` is not called for a tensor that was announced
-  /// already: the call that reads the gradient may be under way.
+  /// already: the call that reads the gradient may be under way. If it throws, the step fails on all ranks, with what
+  /// was thrown on this one.
   template <std::invocable Write>
   void ready_after(int tensor, Write const& write) {
     if (announced_.knows(tensor) && !is_ready(tensor)) {
-      write();
+      try {
+        write();
+      } catch (...) { // the other ranks make the call of this bucket
+        error const why = detail::error_of_rank(std::current_exception());
+        announced_.usage_error(place_of(tensor).bucket, why.code(),
+                               "tensor " + std::to_string(tensor) + ": " + why.sentence());
+      }
     }
     ready(tensor);
   }
@@ -279,14 +286,14 @@ public:
   /// rank.
   void wait() {
     begin_step_if_first();
-    times_.wait_began = now();
+    times_.wait_began = times_.now();
     add_absent();
     launch_complete();
     if (thread_) {
       detail::launch_unlock const lent;
       thread_->wait();
     }
-    times_.wait_ended = now();
+    times_.wait_ended = times_.now();
     is_running_ = false;
     announced_.begin_step();
     if (std::exception_ptr const failed = engine_.begin_step()) {
@@ -314,8 +321,6 @@ public:
   void restore(state_type const& saved) { engine_.restore(saved); }
 
 private:
-  using clock = std::chrono::steady_clock;
-
   // Makes the buckets, and returns their plan.
   template <class Make>
   detail::bucket_plan const& make_buckets(std::span<std::int64_t const> lengths, Make const& make,
@@ -371,14 +376,11 @@ private:
   // A step begins with its first announcement, or with `wait`.
   void begin_step_if_first() {
     if (!std::exchange(is_running_, true)) {
-      began_ = clock::now();
+      times_.began = std::chrono::steady_clock::now();
       times_.buckets.assign(times_.buckets.size(), detail::bucket_times());
       times_.absent = 0;
     }
   }
-
-  // Seconds of this step.
-  double now() const { return std::chrono::duration<double>(clock::now() - began_).count(); }
 
   void launch_complete() {
     while (auto const complete = announced_.next_complete()) {
@@ -416,10 +418,10 @@ private:
     }
     detail::bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
     auto const& values = gradients_[static_cast<std::size_t>(bucket)];
-    times.began = now();
+    times.began = times_.now();
     // Two threads must not count references to one array.
     engine_.reduce(bucket, vector_type(values.data(), values.extent(0)), scale_, announced_.usage_error_of(bucket));
-    times.ended = now();
+    times.ended = times_.now();
   }
 
   execution_space exec_; // the caller's
@@ -428,7 +430,6 @@ private:
   detail::announced_tensors announced_;
   double scale_ = 1;
   bool is_running_ = false;
-  clock::time_point began_;
   detail::overlap_times times_;
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };

@@ -83,11 +83,7 @@ public:
   /// every rank.
   error_feedback(execution_space exec, Allreduce& allreduce, detail::error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
-    agreement terms("error_feedback");
-    terms.note(fault::option_out_of_range, how.problem());
-    terms.note(fault::option_out_of_range, detail::decay_fault<value_type>("the momentum", how.momentum));
-    terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
-    terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(allreduce.comm());
+    validate(how, allreduce.comm());
     options_ = how;
     if (how.momentum > 0) {
       velocity_ = vector("oktopk::training::velocity");
@@ -100,13 +96,22 @@ public:
 
   error_feedback& operator=(error_feedback&&) = delete;
 
+  /// Throws what the constructor would throw for these options, on every rank. Collective.
+  static void validate(detail::error_feedback_options const& how, typename Allreduce::communicator_type& comm) {
+    agreement terms("error_feedback");
+    terms.note(fault::option_out_of_range, how.problem());
+    terms.note(fault::option_out_of_range, detail::decay_fault<value_type>("the momentum", how.momentum));
+    terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
+    terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(comm);
+  }
+
   Allreduce& allreduce() { return *allreduce_; }
   execution_space const& execution() const { return exec_; }
   /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
   /// Sets a hook that every call runs with the accumulator, right before the allreduce; null for none. If the hook
-  /// throws, the call fails on all ranks, on the other ranks with `length_mismatch`.
+  /// throws, the call fails on all ranks, as by `fail_on_all`.
   void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
 
   /// One iteration. Collective. `gradient` is a rank-1 view of `length()` values that the execution space can reach, of
@@ -134,16 +139,13 @@ public:
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld, clipped);
     keep_rest(update, withheld);
-    undo(); // swaps the vectors
+    swap_vectors(); // commits: the accumulator becomes the residual
     return update;
   }
 
   /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
   /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
-  void undo() {
-    std::swap(residual_, accumulator_);
-    std::swap(velocity_, next_velocity_);
-  }
+  void undo() { swap_vectors(); }
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.
   template <class Average>
@@ -159,20 +161,19 @@ public:
     detail::apply_averages<false>("oktopk::error_feedback::average", exec_, update, ranks, into);
   }
 
-  /// Makes this call fail on all ranks, for a rank that finds its input wrong. Joins the call, which the others have
-  /// entered or will enter, with an accumulator of `wrong_length`, or of another wrong length if that one is right.
-  /// Throws `length_mismatch` on this rank and on the others.
+  /// Makes this call fail on all ranks, for a rank that finds its input wrong: takes the place of the call, which the
+  /// others have entered or will enter. Throws `length_mismatch` on this rank and on the others, with the wrong length.
   [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
     bool const is_wrong = wrong_length >= 0 && wrong_length != allreduce_->length();
-    // No algorithm reads an accumulator of a wrong length, so there is none to allocate.
-    (*allreduce_)(const_vector_type(nullptr, index(is_wrong ? wrong_length : allreduce_->length() + 1)));
-    throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
+    fail({fault::length_mismatch, is_wrong ? wrong_length : 0,
+          is_wrong ? detail::fault_subject::value : detail::fault_subject::rank});
   }
 
-  /// The same for a rank that knows why: throws `why` here, unless the communicator breaks down meanwhile.
+  /// The same for a rank that has an exception. Throws `why` here, unless the communicator breaks down meanwhile, and
+  /// on the others an error of the code of `why`; `caller_failed` if that is no `error`, or one of another communicator.
   [[noreturn]] void fail_on_all(std::exception_ptr const& why) {
     try {
-      fail_on_all(allreduce_->length() + 1);
+      fail({detail::error_of_rank(why).code(), 0, detail::fault_subject::rank});
     } catch (error const& heard) {
       if (detail::breaks_communicator(heard.code())) {
         throw;
@@ -201,11 +202,22 @@ public:
   }
 
 private:
+  [[noreturn]] void fail(detail::fault_report const& why) {
+    allreduce_->fail(why);
+    throw error(why.code, "error_feedback: the allreduce has made a call that a rank made fail");
+  }
+
   static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
   template <class... Properties>
   vector_type vector(char const* label, Properties const&... properties) const {
     return vector_type(Kokkos::view_alloc(exec_, std::string(label), properties...), index(allreduce_->length()));
+  }
+
+  // The vectors that a call has written take the place of those from before it.
+  void swap_vectors() {
+    std::swap(residual_, accumulator_);
+    std::swap(velocity_, next_velocity_);
   }
 
   template <class Kernel>

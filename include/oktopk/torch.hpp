@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The adapter for PyTorch's C++ library. Only this header, torch_averager.hpp and those in torch/ include headers of
+/// The adapter for PyTorch's C++ library. Only this header and those in torch/ include headers of
 /// torch.
 
 #include <oktopk/bucketed.hpp>
@@ -304,7 +304,7 @@ private:
 
   bool lies_in_bucket(std::size_t i) const {
     at::Tensor const& gradient = parameters_[i].grad();
-    return gradient.defined() && gradient.data_ptr() == gradients_[i].data_ptr();
+    return gradient.defined() && gradient.has_storage() && gradient.data_ptr() == gradients_[i].data_ptr();
   }
 
   bool is_frozen(std::size_t i) const { return !parameters_[i].requires_grad(); }

@@ -130,6 +130,7 @@ template <class Value>
 struct handed_over {
   std::vector<Value> values;
   bool strided = false;
+  oktopk::detail::fault_report fails{}; ///< handed over in place of the accumulator, unless it is none
 };
 
 /// How an accumulator is spoilt on some ranks, and what every rank must then say.
@@ -144,6 +145,7 @@ struct bad_accumulator {
 template <class Value>
 std::vector<bad_accumulator<Value>> bad_accumulators(std::int64_t length) {
   using oktopk::fault;
+  using oktopk::detail::fault_subject;
   using given = handed_over<Value>;
   auto const last = [](int ranks) { return "rank " + std::to_string(ranks - 1) + ": "; };
   auto const n = static_cast<std::size_t>(length);
@@ -187,6 +189,23 @@ std::vector<bad_accumulator<Value>> bad_accumulators(std::int64_t length) {
          }
        },
        fault::non_finite, [](int) { return std::string("rank 0: the value at index 0 "); }},
+      {"the last rank has no accumulator",
+       [](moment when, given& a) {
+         a.fails.code = when.rank == when.ranks - 1 ? fault::bad_file : fault::none;
+         a.fails.subject = fault_subject::rank;
+       },
+       fault::bad_file,
+       [=](int ranks) {
+         return last(ranks) + "it has no accumulator for this call, because of an error on that rank: bad_file";
+       }},
+      {"all ranks fail, each in its own way",
+       [=](moment when, given& a) {
+         a.fails = {when.rank == 0 ? fault::length_mismatch : fault::caller_failed, 77};
+       },
+       fault::length_mismatch, [](int) { return std::string("rank 0: the accumulator has 77 elements"); }},
+      {"a communicator's error of rank 0, which is none of the call",
+       [](moment when, given& a) { a.fails.code = when.rank == 0 ? fault::timed_out : fault::none; },
+       fault::caller_failed, [](int) { return std::string("rank 0: caller_failed"); }},
   };
 }
 
@@ -194,6 +213,10 @@ std::vector<bad_accumulator<Value>> bad_accumulators(std::int64_t length) {
 template <class Allreduce>
 void hand_over(Allreduce& allreduce, handed_over<typename Allreduce::value_type> const& given) {
   using value_type = typename Allreduce::value_type;
+  if (given.fails) {
+    allreduce.fail(given.fails);
+    return;
+  }
   if (!given.strided) {
     Kokkos::View<value_type*, memory> const view = to_view(given.values);
     allreduce(view);

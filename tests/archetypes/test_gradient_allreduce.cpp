@@ -58,6 +58,10 @@ public:
     return update_;
   }
 
+  void fail(oktopk::detail::fault_report const& why) { // of one rank alone, in this test
+    throw why.as_error(name(), comm_.rank(), length());
+  }
+
 private:
   execution_space exec_;
   communicator_type comm_;
@@ -120,6 +124,12 @@ DEFECT(only_idle, takes_other_values, archetype,
        update_type const& operator()(Kokkos::View<float const*, host_memory> const&));
 DEFECT(only_idle, wants_to_write, archetype, update_type const& operator()(Kokkos::View<double*, host_memory> const&));
 DEFECT(only_idle, update_is_copied, archetype, update_type operator()(accumulator_type const&));
+
+template <class A>
+inline constexpr bool only_silent =
+    oktopk::detail::reduces_accumulators<A> && !oktopk::detail::reports_faults<A> && !oktopk::gradient_allreduce<A>;
+DEFECT(only_silent, without_fail, archetype, void fail() = delete);
+DEFECT(only_silent, fail_answers, archetype, bool fail(oktopk::detail::fault_report const&));
 
 struct update_is_number : archetype {
   using update_type = int;

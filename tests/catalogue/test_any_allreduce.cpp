@@ -60,6 +60,11 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
   using matrix = Kokkos::View<double**, Kokkos::LayoutRight, memory>;
   CHECK(unlike(called([](int) { return Kokkos::subview(matrix("test data", 4, 2), Kokkos::ALL, 0); }),
                fault::not_contiguous, "is not contiguous") == "");
+  auto const failed = failures_of(2, [](in_process_communicator comm) {
+    any allreduce = made(comm, 4, 1);
+    comm.rank() == 1 ? allreduce.fail({fault::bad_file}) : void(allreduce(to_view(std::vector<double>(4))));
+  });
+  CHECK(unlike(failed, fault::bad_file, "rank 1: bad_file") == "");
   CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 5); }), fault::k_out_of_range,
                "k = 5") == "");
 }

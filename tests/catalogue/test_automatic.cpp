@@ -571,6 +571,22 @@ TEST_CASE("automatic: machines that differ between ranks, or are none, are an er
   CHECK_THAT(refused([](int) { return network(-1, 1e-9); }), Catch::Matchers::Contains("latency"));
 }
 
+TEST_CASE("automatic: a rank that fails is an error on every rank, on trial and after", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator const& comm) {
+    chosen allreduce(E(), C(slow(comm)), {.length = length, .k = k, .machine = network(1e-4, 1e-7)});
+    auto const fail = [&] {
+      auto const said = outcome_of(
+          [&] { comm.rank() == 1 ? allreduce.fail({fault::bad_file}) : void(allreduce(gradient_of(comm.rank(), 0))); });
+      CHECK(unlike(said, fault::bad_file, "rank 1: bad_file") == "");
+    };
+    fail();
+    int const calls = settle(allreduce, comm.rank());
+    fail();
+    CHECK_NOTHROW(allreduce(gradient_of(comm.rank(), calls)));
+    CHECK(allreduce.state().iteration == calls + 1);
+  });
+}
+
 TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
   chosen::state_type saved;
   std::string scheme;

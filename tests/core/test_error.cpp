@@ -39,6 +39,7 @@ TEST_CASE("a fault is named as it is spelled, and a number beyond the last is un
       {fault::timed_out, "timed_out"},
       {fault::abandoned, "abandoned"},
       {fault::damaged_message, "damaged_message"},
+      {fault::caller_failed, "caller_failed"},
   };
   int number = 0;
   for (auto const& [code, text] : spelled) {

@@ -76,4 +76,6 @@ TEST_CASE("a fault report tells a value from a sum and from a residual, also aft
   CHECK(said(fault_subject::sum) == "oktopk: scheme: a sum or partial sum at index 7 overflows");
   CHECK(said(fault_subject::returned) ==
         "oktopk: scheme: rank 3: the residual at index 7 overflows with what is returned to it");
+  CHECK(said(fault_subject::rank) == "oktopk: scheme: rank 3: it has no accumulator for this call, because of an error "
+                                     "on that rank: non_finite");
 }

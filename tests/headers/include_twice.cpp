@@ -10,7 +10,7 @@
 #error "includes nccl.h, which only oktopk/nccl.hpp may"
 #endif
 #if defined(TORCH_CHECK) && !defined(OKTOPK_HEADERS_OF_torch)
-#error "includes torch, which only oktopk/torch.hpp, oktopk/torch_averager.hpp and what lies in oktopk/torch may"
+#error "includes torch, which only oktopk/torch.hpp and what lies in oktopk/torch may"
 #endif
 #if defined(XXH_VERSION_NUMBER) && !defined(OKTOPK_HEADERS_OF_xxhash)
 #error "includes xxhash.h, which only oktopk/comm/checked.hpp may"

@@ -161,8 +161,8 @@ TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as t
 
 TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on every rank, and nothing has changed") {
   double const clip_norm = GENERATE(0.0, 1.0);
-  // `fail(feedback, gradient)` on rank 1
-  auto const check = [=](std::string const& what, fault code, auto const& fail) {
+  // `fail(feedback, gradient)` on rank 1, and what all ranks say
+  auto const check = [=](std::string const& what, fault code, auto const& fail, std::string const& words = "") {
     CAPTURE(what, clip_norm);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       algorithm allreduce(execution(), comm, {.length = length, .k = 20});
@@ -176,7 +176,7 @@ TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on e
         }
         feedback(to_view(gradient));
       });
-      CHECK(unlike(heard, code, "rank 1") == "");
+      CHECK(unlike(heard, code, "rank 1: " + words) == "");
       CHECK(bits(feedback.state().residual) == bits(before.residual));
       CHECK(bits(feedback.state().velocity) == bits(before.velocity));
       CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
@@ -185,26 +185,39 @@ TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on e
   check("too short", fault::length_mismatch, [](auto&, auto& gradient) { gradient.resize(10); });
   check("infinite", fault::non_finite, [](auto&, auto& gradient) { gradient[5] = INFINITY; });
   for (std::int64_t const named : {std::int64_t(-1), std::int64_t(0), length, length + 5}) {
-    check("named " + std::to_string(named), fault::length_mismatch,
-          [=](auto& feedback, auto&) { feedback.fail_on_all(named); });
+    check(
+        "named " + std::to_string(named), fault::length_mismatch,
+        [=](auto& feedback, auto&) { feedback.fail_on_all(named); },
+        named < 0 || named == length ? "it has no accumulator for this call"
+                                     : "the accumulator has " + std::to_string(named) + " elements");
   }
 }
 
-TEST_CASE("a hook that throws on one rank ends the call on all") {
-  std::vector<std::string> heard(ranks);
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
-    error_feedback feedback(allreduce);
-    if (comm.rank() == 2) {
-      feedback.before_allreduce([](auto) { throw std::runtime_error("the disk is full"); });
-    }
-    try {
-      feedback(to_view(gradient_of(comm.rank(), 0)));
-    } catch (std::exception const& thrown) {
-      heard[static_cast<std::size_t>(comm.rank())] = thrown.what();
-    }
-  });
-  CHECK(heard[0].find("rank 2") != std::string::npos);
-  CHECK(heard[1] == heard[0]);
-  CHECK(heard[2] == "the disk is full");
+TEST_CASE("a hook that throws on one rank ends the call on all, with its fault, and all go on") {
+  auto const check = [](auto const& thrown, fault code) { // `code` on the other ranks
+    std::vector<std::string> heard(ranks);
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+      error_feedback feedback(allreduce);
+      if (comm.rank() == 2) {
+        feedback.before_allreduce([&](auto) { throw thrown; });
+      }
+      try {
+        feedback(to_view(gradient_of(comm.rank(), 0)));
+      } catch (std::exception const& caught) {
+        auto const* const error = dynamic_cast<oktopk::error const*>(&caught);
+        CHECK((comm.rank() == 2 || (error != nullptr && error->code() == code)));
+        heard[static_cast<std::size_t>(comm.rank())] = caught.what();
+      }
+      feedback.before_allreduce(nullptr);
+      CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 0))));
+    });
+    CHECK(heard[0].find("rank 2: it has no accumulator for this call") != std::string::npos);
+    CHECK(heard[0].find(oktopk::name(code)) != std::string::npos);
+    CHECK(heard[1] == heard[0]);
+    CHECK(heard[2] == thrown.what());
+  };
+  check(std::runtime_error("the disk is full"), fault::caller_failed);
+  check(oktopk::error(fault::bad_file, "the file is cut short"), fault::bad_file);
+  check(oktopk::error(fault::timed_out, "of another communicator"), fault::caller_failed);
 }

@@ -10,6 +10,7 @@
 #include "support/caught.hpp"
 
 #include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
@@ -125,6 +126,30 @@ TEST_CASE(
     auto const heard = outcome_of([&] { data_parallel parallel(model, comm, make_sparse(comm)); });
     CHECK(heard.code == fault::ranks_disagree);
     CHECK(heard.says("body.weight"));
+  });
+}
+
+TEST_CASE("a gradient that cannot be taken on one rank fails the step on all, by its name on that one, and all go on") {
+  on_several_ranks([] {
+    auto const comm = connected();
+    int const last = world_size() - 1;
+    torch::nn::Embedding table(torch::nn::EmbeddingOptions(40, 10).sparse(world_rank() == last));
+    data_parallel parallel(*table, comm, make_sparse(comm));
+    auto const step = [&] {
+      table->weight.mutable_grad() = at::Tensor();
+      return outcome_of([&] {
+        table->forward(torch::arange(8)).sum().backward();
+        parallel.wait();
+      });
+    };
+    auto const heard = step();
+    CHECK(heard.code == fault::caller_failed);
+    CHECK(heard.says(world_rank() == last ? "tensor 0: " : "rank " + std::to_string(last) + ": it has no accumulator"));
+    CHECK((world_rank() != last || heard.says("parse"))); // Sparse
+    table->options.sparse(false);
+    CHECK(step().code == fault::none);
+    at::Tensor const average = table->weight.grad();
+    CHECK(same_everywhere(std::string(static_cast<char const*>(average.data_ptr()), average.nbytes())));
   });
 }
 

@@ -121,6 +121,18 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   CHECK(buckets.at(0).withheld.empty());
 }
 
+TEST_CASE_ON(comm, ranks, "values of withheld ranges count for no norm, and stay where the call fails") {
+  engine buckets(execution(), comm, std::vector<std::int64_t>{4}, {.clip_norm = 5});
+  buckets.add({{0}, 4, 0}, maker(comm));
+  buckets.at(0).withheld = {{0, 1}, {2, 3}};
+  CHECK(reduce(buckets, 0, {7, 5, 100, 0}) == std::vector<float>{7, 5, 100, 0});
+  buckets.begin_step();
+  buckets.at(0).withheld = {{0, 1}, {2, 3}};
+  auto const left = reduce(buckets, 0, {7, std::numeric_limits<float>::infinity(), 100, 0});
+  CHECK((buckets.failed() && left[0] == 7 && left[2] == 100));
+  CHECK(buckets.at(0).withheld.empty());
+}
+
 TEST_CASE_ON(comm, ranks, "the buckets of a step clip by the norm of all that have come, so none below it is scaled") {
   engine buckets(execution(), comm, std::vector<std::int64_t>{2, 2, 2}, {.clip_norm = 5});
   for (int const number : {0, 1, 2}) {

@@ -304,8 +304,8 @@ TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the st
   step(buckets, comm.rank(), 1); // and training goes on
 }
 
-TEST_CASE("misuse on one rank is an error on all, in words on that one") {
-  auto const usage_error = [](auto const& how, std::string const& words) {
+TEST_CASE("misuse on one rank is an error with its code on all, in words on that one") {
+  auto const usage_error = [](auto const& how, std::string const& words, fault code = fault::option_out_of_range) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
       bool heard = false;
@@ -321,7 +321,7 @@ TEST_CASE("misuse on one rank is an error on all, in words on that one") {
           buckets.wait();
         });
         heard = outcome.code != fault::none;
-        CHECK((!heard || comm.rank() != 1 || outcome.says(words)));
+        CHECK((!heard || (outcome.code == code && outcome.says(comm.rank() == 1 ? words : "rank 1: it has no acc"))));
       }
       CHECK(heard);
       step(buckets, comm.rank(), 1);
@@ -334,7 +334,17 @@ TEST_CASE("misuse on one rank is an error on all, in words on that one") {
   usage_error([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); },
               "ready already"); // the last call: too late
   usage_error([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
-              "tensor 3 has 120 values, and 5 were given");
+              "tensor 3 has 120 values, and 5 were given", fault::length_mismatch);
+  usage_error(
+      [](auto& buckets, int i) {
+        i == 3 ? buckets.ready_after(3, [] { throw std::runtime_error("the disk is full\nmore"); }) : void();
+      },
+      "tensor 3: the disk is full", fault::caller_failed);
+  usage_error(
+      [](auto& buckets, int i) {
+        i == 0 ? buckets.ready_after(0, [] { throw oktopk::error(fault::bad_file, "cut short"); }) : void();
+      },
+      "tensor 0: cut short", fault::bad_file);
 }
 
 TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken down") {

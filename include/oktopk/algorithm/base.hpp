@@ -54,6 +54,16 @@ protected:
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length), name_(scheme), scheme_(scheme) {}
   ~algorithm_base() = default;
 
+  /// For `fail` of an algorithm, which is `self`: its call, to which this rank comes with a fault and no accumulator.
+  template <class Algorithm>
+  void fail_in(Algorithm& self, fault_report const& why) {
+    bool const is_of_rank = why && !breaks_communicator(why.code);
+    fault_ = fault_report::unpacked(why.packed()); // as the other ranks read it
+    fault_.code = is_of_rank ? why.code : fault::caller_failed;
+    // With a fault no algorithm reads the accumulator.
+    self(view_of_any_stride<Value, E>(nullptr, Kokkos::LayoutStride(static_cast<std::size_t>(length_), 1)));
+  }
+
   /// Makes a call: `steps(call_context, next)` returns the update, and writes the next state. A call that throws leaves
   /// the state as it was. An `error` is thrown on all ranks, or the communicator is given up. After any other
   /// exception, such as memory that runs out, the communicator is given up too: otherwise the other ranks would wait
@@ -64,6 +74,7 @@ protected:
     statistics_ = {};
     auto const start = clock::now();
     call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}, object_};
+    call.note(std::exchange(fault_, {}));
     try {
       begin_operation(comm_, name_, state_.iteration);
       State next = state_;
@@ -108,6 +119,7 @@ private:
   error lost_ = order_is_lost(comm_.rank()); // made before memory can be missing
   call_statistics statistics_;
   update_type update_;
+  fault_report fault_; // of this rank, before its next call
 };
 
 /// The state of a scheme that selects only locally, from one iteration to the next; a plain value.

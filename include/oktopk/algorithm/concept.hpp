@@ -119,6 +119,11 @@ concept reduces_accumulators = requires(
   { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
 };
 
+template <class A>
+concept reports_faults = requires(A& algorithm, fault_report const& why) {
+  { algorithm.fail(why) } -> std::same_as<void>;
+};
+
 } // namespace detail
 
 /// A scheme that turns every rank's accumulator into one sparse update: the interface for `sgd`, tests and benchmarks.
@@ -126,15 +131,17 @@ concept reduces_accumulators = requires(
 /// 1. Call operator — collective; takes an accumulator of `length()` values, returns the update. The update lies in the
 ///    algorithm's workspace until the next call. Throws an `error` on every rank if the accumulator of some rank is
 ///    bad; the object is then as it was before the call.
+///    `fail(fault)` — takes the place of the call on a rank that has no accumulator: the others make the call, and
+///    every rank throws an `error` with this fault and this rank, or with that of a lower rank. Never returns.
 /// 2. `execution()` — the instance of the execution space that kernels run on, the same for the object's whole life.
 /// 3. `bound_words()` — documented bound on the words of 4 bytes that one rank sends in a call.
 /// 4. `state()`, `restore(state)` — all that is carried from one iteration to the next; `restore` is collective.
 /// 5. `length()`, `k()`, `name()`, `last_call()`, `comm()` — the options it was made with, the scheme's name, the
 ///    statistics of the last call, the communicator.
 template <class A>
-concept gradient_allreduce =
-    detail::names_allreduce_types<A> && detail::update_of_entries<typename A::update_type> &&
-    detail::describes_itself<A> && detail::saves_its_state<A> && detail::reduces_accumulators<A>;
+concept gradient_allreduce = detail::names_allreduce_types<A> && detail::update_of_entries<typename A::update_type> &&
+                             detail::describes_itself<A> && detail::saves_its_state<A> &&
+                             detail::reduces_accumulators<A> && detail::reports_faults<A>;
 
 /// Returns a state from which another number of ranks can continue, such as the ranks that are left when one has died.
 ///

@@ -126,6 +126,9 @@ public:
             .passes = 1};
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {

@@ -343,6 +343,9 @@ public:
                                                                 detail::expected_k(how));
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {

@@ -105,6 +105,9 @@ public:
            gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, k);
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {

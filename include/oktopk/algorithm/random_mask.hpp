@@ -61,6 +61,9 @@ public:
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<typename base::index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {

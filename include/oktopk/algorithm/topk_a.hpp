@@ -71,6 +71,9 @@ public:
     return selecting + allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {

@@ -85,6 +85,9 @@ public:
            decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<typename base::index_type, typename base::value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {

@@ -130,6 +130,9 @@ public:
     return saved;
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) { inside_->fail(why); }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& input) {
@@ -158,6 +161,7 @@ private:
     virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
     virtual void reset() = 0;
     virtual std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const = 0;
+    virtual void fail(detail::fault_report const& why) = 0;
     virtual update_type const& call(view_type const& accumulator) = 0;
     virtual update_type const& call(making_type const& accumulator) = 0;
   };
@@ -230,6 +234,7 @@ private:
 
     void reset() override { allreduce.restore(typename Allreduce::state_type()); }
 
+    void fail(detail::fault_report const& why) override { allreduce.fail(why); }
     update_type const& call(view_type const& accumulator) override { return allreduce(accumulator); }
     update_type const& call(making_type const& accumulator) override { return allreduce(accumulator); }
 

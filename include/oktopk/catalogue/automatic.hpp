@@ -239,24 +239,16 @@ public:
     current_->restore(inside);
   }
 
+  /// As in `gradient_allreduce`.
+  void fail(detail::fault_report const& why) {
+    prepare();
+    current_->fail(why);
+  }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    retired_.reset(); // the last update lives until here
-    try {
-      if (choice_.on_trial()) {
-        meet();
-      }
-      use(choice_.next());
-    } catch (error const& why) {
-      if (detail::breaks_communicator(why.code())) {
-        leave(comm_, why);
-      }
-      throw;
-    } catch (...) { // memory may be missing on this rank alone
-      leave(comm_, detail::order_is_lost(comm_.rank()));
-      throw;
-    }
+    prepare();
     auto const start = detail::seconds_clock::now();
     update_type const& update = (*current_)(accumulator);
     double const seconds = detail::seconds_since(start);
@@ -304,6 +296,25 @@ private:
 
   static constexpr double noisy_messages = 10; // noise of a call: the latency of so many messages, and a meeting
   static constexpr double fit_slack = 1.1;     // a call may differ from its fitted time by this factor
+
+  // Makes the scheme of the next call the current one. Collective.
+  void prepare() {
+    retired_.reset(); // the last update lives until here
+    try {
+      if (choice_.on_trial()) {
+        meet();
+      }
+      use(choice_.next());
+    } catch (error const& why) {
+      if (detail::breaks_communicator(why.code())) {
+        leave(comm_, why);
+      }
+      throw;
+    } catch (...) { // memory may be missing on this rank alone
+      leave(comm_, detail::order_is_lost(comm_.rank()));
+      throw;
+    }
+  }
 
   void check_fit(agreement& terms) const {
     if (!how_.fit) {

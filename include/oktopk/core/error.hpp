@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,7 @@ enum class fault : std::uint8_t {
   timed_out,            ///< a wait that took longer than the communicator's time limit
   abandoned,            ///< another rank has given up the common operation, and has said why
   damaged_message,      ///< a message that differs from the one that was sent, or is not the expected one
+  caller_failed,        ///< code of the program, which a call ran or waited for, threw an exception that is no `error`
 };
 
 constexpr std::string_view name(fault what) noexcept {
@@ -46,7 +48,8 @@ constexpr std::string_view name(fault what) noexcept {
                                         "bad_file",
                                         "timed_out",
                                         "abandoned",
-                                        "damaged_message"};
+                                        "damaged_message",
+                                        "caller_failed"};
   return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
@@ -77,11 +80,30 @@ constexpr bool breaks_communicator(fault what) noexcept {
          what == fault::abandoned || what == fault::damaged_message;
 }
 
+/// An exception as the fault of one rank: an `error` as it is, unless it is of a communicator; else `caller_failed`, with
+/// the first line of what it says.
+inline error error_of_rank(std::exception_ptr const& why) {
+  std::string text = "an exception of unknown type";
+  try {
+    std::rethrow_exception(why);
+  } catch (error const& known) {
+    if (!breaks_communicator(known.code())) {
+      return known;
+    }
+    text = known.sentence();
+  } catch (std::exception const& thrown) {
+    text = thrown.what();
+  } catch (...) { // has no text
+  }
+  return {fault::caller_failed, text.substr(0, text.find('\n'))};
+}
+
 /// The number that a fault is about.
 enum class fault_subject : std::uint8_t {
   value,    ///< a value that a rank put in
   sum,      ///< a sum over ranks, or a part of one
   returned, ///< the residual of a rank after the returned entries are added
+  rank,     ///< none: the rank found the fault before it had an accumulator, and has the sentence
 };
 
 /// A fault that a rank found during a call, small enough to travel in front of every message.
@@ -116,6 +138,10 @@ struct fault_report {
   oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     std::string const number = std::to_string(detail);
+    if (subject == fault_subject::rank) {
+      return {code, who + "it has no accumulator for this call, because of an error on that rank: " +
+                        std::string(name(code))};
+    }
     switch (code) {
     case fault::length_mismatch:
       return {code, who + "the accumulator has " + number + " elements, expected " + std::to_string(length)};

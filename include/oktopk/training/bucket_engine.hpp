@@ -7,6 +7,7 @@
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <numeric>
@@ -120,6 +121,12 @@ struct overlap_times {
   double wait_began = 0;             ///< the backward pass was over: `wait` was called
   double wait_ended = 0;             ///< all averages were there
   int absent = 0;                    ///< tensors that this rank did not announce, which counted as zeros
+  std::chrono::steady_clock::time_point began{};
+
+  /// Seconds since the step began.
+  double now(std::chrono::steady_clock::time_point when = std::chrono::steady_clock::now()) const {
+    return std::chrono::duration<double>(when - began).count();
+  }
 
   /// Seconds of all calls: selection, messages and sums.
   double communication() const {
@@ -319,24 +326,33 @@ public:
   /// The first error of this step; null if there is none.
   std::exception_ptr const& failed() const { return failed_; }
 
-  /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not after a
-  /// call that has failed in this step. Clips to the norm by the gradients of the step that have come, this bucket's
-  /// included: so all together are never scaled while their norm is below the bound. A usage error makes the call fail
-  /// on all ranks: this rank gets the usage error, the others get the error of a wrong length.
+  /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay, and count for no norm.
+  /// Collective; not after a call that has failed in this step. Clips to the norm by the gradients of the step that have
+  /// come, this bucket's included: so all together are never scaled while their norm is below the bound. A usage error
+  /// makes the call fail on all ranks: this rank gets the usage error, the others an error of its code that names this
+  /// rank.
   template <class Values>
   void reduce(int bucket, Values const& values, double scale = 1,
               std::optional<error> const& usage_error = std::nullopt) {
     part& of = at(bucket);
+    bool has_kept = false;
     try {
       if (usage_error) {
         of.feedback.fail_on_all(std::make_exception_ptr(*usage_error));
       }
+      keep_withheld(of, values);
+      has_kept = true;
       of.update = &of.feedback(values, scale, of.withheld, &clipped_);
       of.is_done = true;
-      average<Values>(of, values);
+      of.feedback.average(*of.update, values);
     } catch (...) {
       fail(std::current_exception());
     }
+    if (has_kept) {
+      copy_withheld(of, values, true);
+    }
+    fence(of.allreduce.execution(), "oktopk::bucketed::call");
+    of.withheld.clear();
   }
 
   /// Notes that the step has failed, on all ranks alike.
@@ -465,27 +481,39 @@ private:
   bool has_velocity() const { return how_.momentum > 0; }
 
   // Values of withheld ranges are kept beside the averages: they must not become what a lossy format makes of zeros.
+  // During the call they are zero if gradients are clipped.
   template <class Values>
-  void average(part& of, Values const& values) {
-    auto const& exec = of.allreduce.execution();
+  void keep_withheld(part& of, Values const& values) {
+    if (of.withheld.empty()) {
+      return;
+    }
+    fence(exec_, "oktopk::bucketed::withhold"); // the caller has written them
     std::int64_t count = 0;
     for (entry_range const range : of.withheld) {
       count += range.end - range.begin;
     }
-    kept_.reserve(exec, count);
-    auto const copy_withheld = [&](bool back) {
-      value_type* kept = kept_.data();
-      for (auto const [begin, end] : of.withheld) {
-        value_type* const there = values.data() + begin;
-        copy_array("oktopk::bucketed::withhold", exec, back ? kept : there, end - begin, back ? there : kept);
-        kept += end - begin;
+    {
+      cancel_on_unwind const alone(comm_); // room may be missing on one rank
+      kept_.reserve(of.allreduce.execution(), count);
+    }
+    copy_withheld(of, values, false);
+    for (auto const [begin, end] : of.withheld) {
+      if (how_.clip_norm > 0) {
+        fill_array("oktopk::bucketed::withhold", of.allreduce.execution(), values.data() + begin, end - begin,
+                   value_type(0));
       }
-    };
-    copy_withheld(false);
-    of.feedback.average(*of.update, values);
-    copy_withheld(true);
-    fence(exec, "oktopk::bucketed::call");
-    of.withheld.clear();
+    }
+  }
+
+  template <class Values>
+  void copy_withheld(part& of, Values const& values, bool back) {
+    value_type* kept = kept_.data();
+    for (auto const [begin, end] : of.withheld) {
+      value_type* const there = values.data() + begin;
+      copy_array("oktopk::bucketed::withhold", of.allreduce.execution(), back ? kept : there, end - begin,
+                 back ? there : kept);
+      kept += end - begin;
+    }
   }
 
   bool has_plan_of(state_type const& saved) const {

@@ -53,14 +53,28 @@ struct tensor_loading {
   std::optional<double> density{}; ///< that `set_density` had set
 };
 
+/// Figures of the last step of a `tensor_averager`.
+struct step_figures {
+  std::int64_t steps = 0;   ///< of all time
+  std::int64_t skipped = 0; ///< of these
+  bool was_skipped = false;
+  double words = 0;       ///< of 4 bytes, that this rank has sent
+  double step_values = 0; ///< that have come
+  overlap_times times;
+  std::int64_t buckets = 0; ///< as they are now
+  std::int64_t values = 0;  ///< in them
+  std::int64_t selected = 0;
+  int ranks = 1;
+};
+
 /// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback. The
 /// Python module uses it for calls by key and for the hook of DistributedDataParallel.
 ///
 /// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks. Calls with a `subject` are compared before
 /// their step, in ceil(log2 P) messages of 4 words; then calls in another order, and the fault of one rank, are an
-/// error that names them on every rank. After a call that has failed, ranks tell each other what was wrong, in 128
-/// words to each other rank.
+/// error that names them on every rank. After a call that has failed, ranks tell each other what was wrong: an
+/// `agreement`.
 ///
 /// DistributedDataParallel builds other buckets after its first iteration, after its second one for a static graph:
 /// then residuals and velocities move with their tensors, and the allreduces start anew. After `load` so many steps use
@@ -77,7 +91,6 @@ class tensor_averager {
   using allreduce = any_allreduce<space, any_communicator, Value>;
   using engine = detail::bucket_engine<error_feedback<allreduce>>;
   using view = torch_view_type<Value>;
-  using clock = std::chrono::steady_clock;
 
 public:
   /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; if `skips`, values that are
@@ -88,18 +101,15 @@ public:
                   std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
       : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
                                          std::move(of_allreduce))),
-        text_(std::move(text)), how_(how), skips_(skips), grows_(lengths.empty()), names_(std::move(names)),
-        lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
+        text_(std::move(text)), how_(how), infinite_on_fault_(skips), by_key_(lengths.empty()),
+        names_(std::move(names)), lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
     if (!fault.empty()) {
       agreement terms("oktopk_torch");
       terms.note(fault::option_out_of_range, fault);
       terms.check_on(comm_);
     }
-    auto of_whole = trial(); // finds what is wrong before the first call
-    if (!of_whole) {
-      of_whole = make_allreduce<Value>(space(), comm_, "dense", {}); // for what is wrong with the options
-    }
-    error_feedback<allreduce> const of_trial(space(), *of_whole, how_);
+    trial(); // finds what is wrong before the first call, as the next line does
+    error_feedback<allreduce>::validate(how_, comm_);
   }
 
   tensor_averager& operator=(tensor_averager&&) = delete;
@@ -118,22 +128,22 @@ public:
   /// Collective. An error is passed to `done`, and to the `done` of all later calls of the same step.
   void arrive(tensor_arrival what) {
     if (what.is_first) {
-      deliver(std::make_exception_ptr(incomplete()));
+      deliver(std::make_exception_ptr(error(fault::length_mismatch, incomplete)));
       begin_step(what);
     }
-    double const ready = now();
-    times_.buckets.push_back({ready, ready, ready});
+    double const ready = last_.times.now();
+    last_.times.buckets.push_back({ready, ready, ready});
     bool const is_last = what.is_last;
-    step_values_ += static_cast<double>(what.buffer.numel());
+    last_.step_values += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
-    if (is_last && keeps_borders_ > 0) {
+    if (is_last && steps_in_saved_buckets_ > 0) {
       attempt([&] { reduce_together(); });
     }
-    if (is_last || !(keeps_borders_ > 0 || skips_)) {
+    if (is_last || !(steps_in_saved_buckets_ > 0 || infinite_on_fault_)) {
       deliver(engine_->failed());
     }
-    keeps_borders_ -= is_last && keeps_borders_ > 0 ? 1 : 0;
+    steps_in_saved_buckets_ -= is_last && steps_in_saved_buckets_ > 0 ? 1 : 0;
   }
 
   /// Collective, between steps.
@@ -222,36 +232,25 @@ public:
       density_ = density_before;
       throw;
     }
-    names_ = grows_ ? how.keys : names_;
+    names_ = by_key_ ? how.keys : names_;
     used_.assign(lengths_.size(), 0);
-    keeps_borders_ = grows_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
+    steps_in_saved_buckets_ = by_key_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
   }
 
   double residual_norm() const { return engine_->residual_norm(); }
   double words_sent() const { return comm_.total().words_sent(); }
 
-  /// Figures of the last step, and of all of them, by name.
-  std::map<std::string, double> last_step() const {
-    double values = 0;
-    double selected = 0;
-    for (std::size_t i = 0; i < engine_->plan().buckets.size(); ++i) {
-      auto const& of = engine_->at(static_cast<int>(i)).allreduce;
-      values += static_cast<double>(of.length());
-      selected += static_cast<double>(of.k());
+  /// Figures of the last step, and of all of them.
+  step_figures last_step() const {
+    step_figures now = last_;
+    now.buckets = std::ssize(engine_->plan().buckets);
+    now.ranks = comm_.size();
+    for (int number = 0; number < now.buckets; ++number) {
+      auto const& of = engine_->at(number).allreduce;
+      now.values += of.length();
+      now.selected += of.k();
     }
-    return {{"steps", steps_},
-            {"skipped", skipped_},
-            {"was_skipped", was_skipped_ ? 1 : 0},
-            {"words", words_},
-            {"step_values", step_values_},
-            {"seconds", times_.communication()},
-            {"hidden_seconds", times_.hidden()},
-            {"hideable_seconds", times_.hideable()},
-            {"values", values},
-            {"selected", selected},
-            {"buckets", static_cast<double>(engine_->plan().buckets.size())},
-            {"ranks", comm_.size()},
-            {"density", values > 0 ? selected / values : 0}};
+    return now;
   }
 
   /// The algorithm of each bucket, as it runs.
@@ -267,24 +266,19 @@ public:
   }
 
   /// Notes when the backward pass of the last step ended.
-  void backward_ended(clock::time_point when) {
-    times_.wait_began = std::chrono::duration<double>(when - began_).count();
-  }
+  void backward_ended(std::chrono::steady_clock::time_point when) { last_.times.wait_began = last_.times.now(when); }
 
 private:
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-  static error incomplete() { return {fault::length_mismatch, "a backward pass ended before all buckets had come"}; }
-
-  // Seconds of this step.
-  double now() const { return std::chrono::duration<double>(clock::now() - began_).count(); }
+  static constexpr char const* incomplete = "a backward pass ended before all buckets had come";
 
   void begin_step(tensor_arrival const& first) {
     engine_->begin_step();
-    began_ = clock::now();
-    times_ = {};
+    last_.times = {};
+    last_.times.began = std::chrono::steady_clock::now();
+    last_.step_values = 0;
     words_before_ = words_sent();
-    step_values_ = 0;
     loss_scale_ = first.loss_scale;
     attempt([&] { agree_on(first); });
     if (first.density && *first.density != density_) { // an invalid density is an error there
@@ -336,10 +330,10 @@ private:
         what.values.mul_(1 / loss_scale_);
       }
     }
-    if (keeps_borders_ == 0) {
+    if (steps_in_saved_buckets_ == 0) {
       int const number = number_of(what.tensors);
       auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
-      reduce(number < 0 ? adopt(what.tensors) : number, values, what, times_.buckets.back());
+      reduce(number < 0 ? adopt(what.tensors) : number, values, what, what.fault, last_.times.buckets.back());
     }
   }
 
@@ -359,21 +353,22 @@ private:
         } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
-        if (!why && skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
+        if (!why && infinite_on_fault_ &&
+            !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
       }
     }
-    was_skipped_ = why && skips_ && is_of_values(why);
-    steps_ += arrived_.back().is_last ? 1 : 0;
-    skipped_ += was_skipped_ ? 1 : 0;
-    words_ = words_sent() - words_before_;
+    last_.was_skipped = why && infinite_on_fault_ && is_of_values(why);
+    last_.steps += arrived_.back().is_last ? 1 : 0;
+    last_.skipped += last_.was_skipped ? 1 : 0;
+    last_.words = words_sent() - words_before_;
     for (tensor_arrival const& each : std::exchange(arrived_, {})) {
-      if (was_skipped_) {
+      if (last_.was_skipped) {
         each.buffer.fill_(std::numeric_limits<float>::infinity());
       }
-      each.done(was_skipped_ ? nullptr : why);
+      each.done(last_.was_skipped ? nullptr : why);
     }
   }
 
@@ -404,7 +399,7 @@ private:
       }
       bucket_options order;
       order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
-      if ((!grows_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
+      if ((!by_key_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
           !has_sound_sizes(next) || (!how.in_part && next.lengths.size() != how.keys.size()) ||
           (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
         throw error(fault::bad_state, "the saved state is of other parameters");
@@ -468,13 +463,7 @@ private:
            (sizes.empty() || state.bucket_tensors.size() == state.lengths.size());
   }
 
-  std::unique_ptr<engine> new_engine() const {
-    auto fresh = std::make_unique<engine>(space(), comm_, grows_ ? std::vector<std::int64_t>() : lengths_, how_);
-    for (std::size_t i = 0; grows_ && i < lengths_.size(); ++i) {
-      fresh->add_tensor(lengths_[i]);
-    }
-    return fresh;
-  }
+  std::unique_ptr<engine> new_engine() const { return std::make_unique<engine>(space(), comm_, lengths_, how_); }
 
   bucket bucket_of(std::vector<int> tensors) const {
     bucket of{std::move(tensors), 0, 0.01};
@@ -482,12 +471,6 @@ private:
       of.length += lengths_[index(each)];
     }
     return of;
-  }
-
-  bucket whole() const {
-    std::vector<int> every(lengths_.size());
-    std::iota(every.begin(), every.end(), 0);
-    return bucket_of(every);
   }
 
   allreduce made(bucket const& of) const {
@@ -509,10 +492,12 @@ private:
   /// An allreduce of all values. None if tensors come with their calls and the text has a k, which is invalid for 0
   /// values.
   std::optional<allreduce> trial() const {
+    std::vector<int> every(lengths_.size());
+    std::iota(every.begin(), every.end(), 0);
     try {
-      return made_by_text(whole());
+      return made_by_text(bucket_of(every));
     } catch (error const& found) {
-      if (!grows_ || found.code() != fault::k_out_of_range) {
+      if (!by_key_ || found.code() != fault::k_out_of_range) {
         throw;
       }
       return {};
@@ -548,7 +533,8 @@ private:
   }
 
   /// Replaces the gradients of a bucket by averages. Collective.
-  void reduce(int number, view const& gradients, tensor_arrival const& what, detail::bucket_times& times) {
+  void reduce(int number, view const& gradients, tensor_arrival const& what, std::string const& own_fault,
+              detail::bucket_times& times) {
     std::vector<int> const& tensors = engine_->plan().buckets[index(number)].tensors;
     std::vector<int> uses;
     if (!what.used.empty()) {
@@ -564,67 +550,38 @@ private:
       }
     }
     std::optional<error> fault;
-    if (!what.fault.empty()) {
-      fault.emplace(fault::option_out_of_range, what.fault);
+    if (!own_fault.empty()) {
+      fault.emplace(fault::option_out_of_range, own_fault);
     }
-    times.began = now();
-    // Withheld gradients would count for the norm that clips, so they are zero during the call.
-    std::vector<detail::entry_range> withheld;
-    std::vector<Value> kept;
-    if (how_.clip_norm > 0 && !fault) {
-      withheld = engine_->at(number).withheld;
-    }
-    for (auto const [begin, end] : withheld) {
-      kept.insert(kept.end(), gradients.data() + begin, gradients.data() + end);
-      std::fill(gradients.data() + begin, gradients.data() + end, Value(0));
-    }
+    times.began = last_.times.now();
     engine_->reduce(number, gradients, 1, fault);
-    auto next = kept.cbegin();
-    for (auto const [begin, end] : withheld) {
-      std::copy_n(next, end - begin, gradients.data() + begin);
-      next += end - begin;
-    }
     if (engine_->failed()) {
-      name_fault(tensors, uses, gradients, what.fault);
+      name_fault(tensors, uses, gradients, own_fault);
     }
-    times.ended = now();
+    times.ended = last_.times.now();
   }
 
   /// After a call that has failed on all ranks: they tell each other what they know of it, so that the error names the
   /// tensor on each of them. Collective, unless the communicator is lost.
   void name_fault(std::vector<int> const& tensors, std::vector<int> const& uses, view const& gradients,
                   std::string const& own_fault) {
-    fault code = fault::none;
     try {
       std::rethrow_exception(engine_->failed());
     } catch (error const& found) {
-      code = found.code();
-    } catch (...) {
-      return;
-    }
-    if (breaks_communicator(code)) {
-      return;
-    }
-    std::string mine = own_fault;
-    if (!mine.empty()) {
-      code = fault::option_out_of_range;
-    } else if (code == fault::non_finite) {
-      mine = place_of_non_finite(tensors, uses, gradients);
-    }
-    constexpr std::size_t width = 512; // the code of the fault, and the sentence
-    std::vector<char> sent(width, '\0');
-    sent[0] = static_cast<char>(mine.empty() ? fault::none : code);
-    std::copy_n(mine.begin(), std::min(mine.size(), width - 2), sent.begin() + 1);
-    std::vector<char> all(index(comm_.size()) * width);
-    allgather(comm_, std::span<char const>(sent), std::span(all), phase::control, workspace_);
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-      char const* const theirs = all.data() + index(rank) * width;
-      if (theirs[0] != 0) {
-        std::string const said(theirs + 1, std::find(theirs + 1, theirs + width, '\0'));
-        engine_->fail(std::make_exception_ptr(
-            error(static_cast<fault>(theirs[0]), "rank " + std::to_string(rank) + ": " + said)));
+      if (breaks_communicator(found.code())) {
         return;
       }
+      std::string const bad = found.code() == fault::non_finite && own_fault.empty()
+                                  ? place_of_non_finite(tensors, uses, gradients)
+                                  : own_fault;
+      agreement terms("rank 0"); // the first with a fault, where all ranks have the same one
+      terms.note(found.code(), bad);
+      try {
+        terms.check_on(comm_);
+      } catch (...) {
+        engine_->fail(std::current_exception());
+      }
+    } catch (...) { // of this rank alone
     }
   }
 
@@ -649,14 +606,13 @@ private:
         *std::max_element(arrived_.begin(), arrived_.end(), [](tensor_arrival const& a, tensor_arrival const& b) {
           return a.fault.size() < b.fault.size(); // one with a fault, where there is one
         });
-    times_.buckets.resize(engine_->plan().buckets.size(), {now(), 0, 0});
-    for (int number = 0; index(number) < times_.buckets.size() && !engine_->failed(); ++number) {
+    auto& times = last_.times.buckets;
+    times.resize(engine_->plan().buckets.size(), {last_.times.now(), 0, 0});
+    for (int number = 0; index(number) < times.size() && !engine_->failed(); ++number) {
       bucket const& of = engine_->plan().buckets[index(number)];
       std::vector<Value> copy(static_cast<std::size_t>(of.length));
-      if (any.fault.empty() && exchange(number, copy, false) != of.tensors.size()) {
-        throw incomplete();
-      }
-      reduce(number, view(copy.data(), copy.size()), any, times_.buckets[index(number)]);
+      bool const is_whole = !any.fault.empty() || exchange(number, copy, false) == of.tensors.size();
+      reduce(number, view(copy.data(), copy.size()), any, is_whole ? any.fault : incomplete, times[index(number)]);
       if (!engine_->failed()) {
         exchange(number, copy, true);
       }
@@ -685,25 +641,19 @@ private:
   communicator_type comm_;
   std::string text_;
   error_feedback_options how_;
-  bool skips_;
-  bool grows_; // tensors come with their first call
+  bool infinite_on_fault_;
+  bool by_key_; // tensors come with their first call
   std::vector<std::string> names_;
   std::vector<std::int64_t> lengths_;
   std::vector<int> used_; // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
   std::vector<tensor_arrival> arrived_; // and not delivered
-  int keeps_borders_ = 0;               // for so many steps after a load
+  int steps_in_saved_buckets_ = 0;      // for so many steps after a load
   double density_ = 0;                  // that was set or loaded; 0: the text's
   double loss_scale_ = 1;               // of this step
-  clock::time_point began_;             // of the last step, as what follows
-  overlap_times times_;
-  double step_values_ = 0;
-  double words_before_ = 0;
-  double words_ = 0;
-  bool was_skipped_ = false;
-  double steps_ = 0;
-  double skipped_ = 0;
+  double words_before_ = 0;             // the last step
+  step_figures last_;
 };
 
 } // namespace oktopk::detail
