@@ -68,14 +68,16 @@ class _Company:
             return None  # one rank, or a group that torch.distributed does not know
         of_cpu = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
         limit = getattr(getattr(of_cpu, "options", None), "_timeout", c10d.default_pg_timeout)
-        if torch.__version__ >= (2, 1):
-            return torch.distributed.new_group(torch.distributed.get_process_group_ranks(group), limit, "gloo",
-                                               use_local_synchronization=True)
-        if not issubclass(c10d.ProcessGroupGloo, torch.distributed.ProcessGroup):  # torch 2.0
-            return None
-        # `new_group` waits for all ranks of the program here, also for those that are not in the group.
+        # `new_group` waits for ranks that are not in the group; and with local synchronisation newer ones name it by the number
+        # of groups that this rank is in, which differs between ranks: they wait for ever.
         store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}", c10d._get_default_store())
-        return c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        gloo = c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        if isinstance(gloo, torch.distributed.ProcessGroup):  # before torch 2
+            return gloo
+        options = () if torch.__version__ >= (2, 6) else (c10d.ProcessGroup.Options("gloo"),)
+        beside = c10d.ProcessGroup(store, group.rank(), group.size(), *options)
+        beside._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
+        return beside
 
 
 class averager:  # pylint: disable=invalid-name  # reads as a function where it is called
