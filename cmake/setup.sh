@@ -36,6 +36,7 @@ sign_of() {
     python3-dev) echo '/usr/include/python3*/Python.h' ;;
     python3-torch) echo /usr/lib/python3/dist-packages/torch/__init__.py ;;
     python3-pip) echo /usr/lib/python3/dist-packages/pip/__init__.py ;;
+    python3-setuptools) echo /usr/lib/python3/dist-packages/setuptools/__init__.py ;;
     python3-venv) echo '/usr/lib/python3.*/ensurepip/__init__.py' ;;
     clang-* | doxygen) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;

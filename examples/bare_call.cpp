@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     auto const indices = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.indices());
     auto const sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.values());
     if (comm.rank() == 0) {
-      std::printf("%zu sums over %d rank(s):\n", sums.extent(0), comm.size());
+      std::printf("%zu sums over %d rank(s); at index 1000 rank 0 has 1, its largest:\n", sums.extent(0), comm.size());
       for (std::size_t i = 998; i < 1003 && i < sums.extent(0); ++i) {
         std::printf("  index %d: %f\n", indices(i), static_cast<double>(sums(i)));
       }

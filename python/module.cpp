@@ -15,6 +15,8 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -76,6 +78,9 @@ public:
 
   bool runs_here() const { return thread_.runs_here(); }
 
+  /// A process that was forked has all objects, and not the thread: whatever waits for it would wait for ever.
+  bool is_of_this_process() const { return process_ == ::getpid(); }
+
   /// Destroys the averagers, after the jobs that have come.
   void end_jobs() {
     post([this] { all.clear(); });
@@ -86,6 +91,7 @@ public:
 
 private:
   bool is_ours_ = false;
+  pid_t process_ = ::getpid();
   oktopk::detail::communication_thread thread_; // the last: its work uses the others
 };
 
@@ -102,19 +108,31 @@ worker& running_worker(bool waits = false) {
   if (!the_worker) {
     the_worker = std::make_unique<worker>();
   }
+  if (!the_worker->is_of_this_process()) {
+    throw oktopk::error(oktopk::fault::bad_state,
+                        "oktopk_torch was in use before this process was forked: use it in processes that are spawned, "
+                        "or fork them before");
+  }
   if (waits && the_worker->runs_here()) { // the wait would have no end
     throw oktopk::error(oktopk::fault::bad_state, "a callback of a future cannot wait for oktopk_torch");
   }
   return *the_worker;
 }
 
+bool has_worker() {
+  return the_worker && the_worker->is_of_this_process();
+}
+
 void end_worker() {
+  if (!has_worker()) {
+    static_cast<void>(the_worker.release()); // its destructor would wait for the thread
+  }
   the_worker.reset();
 }
 
 void shut_down() {
   is_shut_down = true;
-  if (the_worker) {
+  if (has_worker()) {
     py::gil_scoped_release const release;
     the_worker->end_jobs();
   }
@@ -165,7 +183,7 @@ public:
   native_averager& operator=(native_averager&&) = delete;
 
   ~native_averager() {
-    if (the_worker) {
+    if (has_worker()) {
       the_worker->post([on = the_worker.get(), number = number_] { on->all.erase(number); });
     }
   }

@@ -86,7 +86,8 @@ if [ "$torch" = yes ]; then
   backend=torch
   options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=ON -DOKTOPK_ENABLE_PYTHON=ON -DOKTOPK_PYTHON=/usr/bin/python3"
   packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libcli11-dev libfmt-dev
-    zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pip python3-venv python3-pytest"
+    zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pip python3-setuptools python3-venv
+    python3-pytest"
 fi
 seconds=300 # after which a test case, or a command of a test, counts as hanging on a machine at rest; others may come later
 case $kind in

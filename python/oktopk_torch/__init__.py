@@ -11,6 +11,7 @@ Any algorithm of oktopk's catalogue averages; `density` is the share of entries 
 in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
 
 import atexit
+import collections
 import functools
 import weakref
 
@@ -67,14 +68,16 @@ class _Company:
             return None  # one rank, or a group that torch.distributed does not know
         of_cpu = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
         limit = getattr(getattr(of_cpu, "options", None), "_timeout", c10d.default_pg_timeout)
-        if torch.__version__ >= (2, 1):
-            return torch.distributed.new_group(torch.distributed.get_process_group_ranks(group), limit, "gloo",
-                                               use_local_synchronization=True)
-        if not issubclass(c10d.ProcessGroupGloo, torch.distributed.ProcessGroup):  # torch 2.0
-            return None
-        # `new_group` waits for all ranks of the program here, also for those that are not in the group.
+        # `new_group` waits for ranks that are not in the group; and with local synchronisation newer ones name it by the number
+        # of groups that this rank is in, which differs between ranks: they wait for ever.
         store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}", c10d._get_default_store())
-        return c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        gloo = c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        if isinstance(gloo, torch.distributed.ProcessGroup):  # before torch 2
+            return gloo
+        options = () if torch.__version__ >= (2, 6) else (c10d.ProcessGroup.Options("gloo"),)
+        beside = c10d.ProcessGroup(store, group.rank(), group.size(), *options)
+        beside._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
+        return beside
 
 
 class averager:  # pylint: disable=invalid-name  # reads as a function where it is called
@@ -89,6 +92,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     `clip_norm` is the largest norm of a rank's own tensor, before its residual. `residual_decay` b in [0, 1] makes the
     residual e <- b e + g, as DeMo and SparseLoCo have it. `density` takes the place of the scheme's: a number, or a
     function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key."""
+
+    _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
 
     def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
@@ -198,7 +203,11 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         name, as `data_parallel` makes them."""
         return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
                 "lengths": list(self._lengths), "steps": dict(self._steps), "density": self._was_set,
-                "ranks": self._group.size(), "rank": self._group.rank()}
+                "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
+
+    def __reduce__(self):
+        """Copied and pickled as what `state_dict` gives: newer releases of torch keep the state of a hook in the DDP module."""
+        return collections.OrderedDict, (() if "_native" not in self.__dict__ else (list(self.state_dict().items()),))
 
     def load_state_dict(self, saved, other_ranks=False, partial=False):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
@@ -221,13 +230,16 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             states, names = [each["state"].detach() for each in mine], list(first["parameters"])
             density = None if first.get("density") is None else float(first["density"])
             lengths, steps = list(first.get("lengths", self._lengths)), dict(first.get("steps", {}))
-            before = first.get("ranks", ranks)
+            before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
             factor = ranks / before if other_ranks else 1.0
             if is_state:
                 names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
+            moved = [name for name, order in zip(names, first.get("orders", ())) if ordered.get(name, order) != order]
             if is_state and names != self._names and not partial:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
                 fault = f"the parameters of the saved state and of the model do not fit: {others} (partial=True takes what both have)"
+            elif moved:
+                fault = f"the values of {moved} lie in another order in memory (memory_format) than those that were saved"
             elif before != ranks and not other_ranks:
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
             elif other_ranks and isinstance(saved, (list, tuple)):
@@ -271,6 +283,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         is_ddp = isinstance(model, DistributedDataParallel)
         named, faults = _reduced_parameters(model, is_ddp)
         self._index = {each: i for i, (_, each) in enumerate(named)}
+        self._orders = [tuple(step for step, length in zip(each.stride(), each.shape) if length > 1) for _, each in named]
         self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
         self._skips = skip_step_on_fault and self._scaler is None
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32

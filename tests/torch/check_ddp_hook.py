@@ -62,5 +62,37 @@ def test_what_lives_until_exit_finds_kokkos_initialised(tmp_path):
     succeed(sys.executable, program, tmp_path / "second", tmp_path / "other.so")
 
 
+FORKS = """
+import atexit, os, signal, sys
+import torch, torch.distributed as dist
+import oktopk_torch
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+average = oktopk_torch.averager(None, "topk_a(density=1)")
+average(torch.ones(4), key="a")
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    average(torch.ones(4), key="a")
+    sys.exit()
+signal.alarm(60)
+for each in (average.residual_norm, oktopk_torch.averager, lambda: average(torch.ones(4), key="a")):
+    try:
+        each()
+    except oktopk_torch.Error as error:
+        assert "before this process was forked" in str(error)
+    else:
+        os._exit(1)
+del average
+atexit._run_exitfuncs()  # as multiprocessing from Python 3.13 on; at the end of a program Gloo would wait
+os._exit(0)
+"""
+
+
+def test_a_process_that_was_forked_waits_for_nothing(tmp_path):
+    """It has no thread that averages: its calls are errors, and it ends, as a worker of a data loader does."""
+    program = tmp_path / "program.py"
+    program.write_text(FORKS)
+    succeed(sys.executable, program, tmp_path / "store")
+
+
 def test_example_is_short():
     assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 40
