@@ -89,6 +89,7 @@ TEST_CASE("limits, numbers and the communicator inside are reached through any c
     CHECK((comm.time_limit() == 3s && inner.time_limit() == 3s));
     std::int64_t const number = comm.number_object();
     CHECK(inner.number_object() == number + 1);
+    CHECK(&comm.untagged_objects() == &inner.untagged_objects());
     REQUIRE(comm.target<in_process_communicator>() != nullptr);
     CHECK(comm.target<in_process_communicator>()->rank() == comm.rank());
     CHECK(comm.target<oktopk::self_communicator>() == nullptr);

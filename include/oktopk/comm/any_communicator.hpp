@@ -117,6 +117,7 @@ public:
   void abort(error const& why) noexcept { inside_->abort(why); }
   void begin_operation(std::string_view name, std::int64_t number) { inside_->begin_operation(name, number); }
   std::int64_t number_object() { return inside_->number_object(); }
+  std::int64_t& untagged_objects() const { return inside_->untagged_objects(); }
 
   std::chrono::nanoseconds time_limit() const { return inside_->time_limits().second; }
   /// Of control and of bulk messages.
@@ -149,6 +150,7 @@ private:
     virtual void abort(error const& why) noexcept = 0;
     virtual void begin_operation(std::string_view name, std::int64_t number) = 0;
     virtual std::int64_t number_object() = 0;
+    virtual std::int64_t& untagged_objects() = 0;
     virtual limits time_limits() const = 0;
     virtual void set_time_limits(limits const& both) = 0;
 
@@ -273,6 +275,14 @@ private:
 
     std::int64_t number_object() override { return detail::number_object(comm_); }
 
+    std::int64_t& untagged_objects() override {
+      if constexpr (requires(Comm const& comm) { ++comm.untagged_objects(); }) {
+        return std::as_const(comm_).untagged_objects();
+      } else {
+        return untagged_objects_;
+      }
+    }
+
     limits time_limits() const override {
       if constexpr (requires { limits(comm_.time_limits()); }) {
         return comm_.time_limits();
@@ -375,6 +385,7 @@ private:
     struct nothing {};
 
     Comm comm_;
+    std::int64_t untagged_objects_ = 0;                            // where the inner communicator counts none
     [[no_unique_address]] Kokkos::DefaultHostExecutionSpace host_; // of messages that no instance orders
     table<inner_request> control_;
     std::conditional_t<is_one_type, nothing, table<inner_bulk_request>> bulk_;
