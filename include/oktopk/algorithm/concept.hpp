@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 namespace oktopk {

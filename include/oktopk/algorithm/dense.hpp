@@ -62,7 +62,7 @@ public:
   using typename base::update_type;
 
   struct options {
-    std::int64_t length = 0;                               ///< of the accumulators
+    element_count length = 0;                              ///< of the accumulators
     typename detail::options_of<Reduce>::type reduce = {}; ///< options of `Reduce`, if it has any
 
     template <class Options, class Visit>

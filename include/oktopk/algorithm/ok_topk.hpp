@@ -49,7 +49,7 @@ public:
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
   /// the same on all ranks. The extent of a view takes a cast: `static_cast<std::int64_t>(view.extent(0))`.
   struct options {
-    std::int64_t length = 0;                                ///< of the accumulators
+    element_count length = 0;                               ///< of the accumulators
     std::optional<std::int64_t> k{};                        ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank

@@ -108,7 +108,7 @@ public:
   using update_type = sparse_update<Index, Value, memory_space>;
 
   struct options {
-    std::int64_t length = 0;                     ///< of the accumulators
+    element_count length = 0;                    ///< of the accumulators
     std::optional<std::int64_t> k{};             ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};             ///< k / length, in (0, 1]
     std::optional<density_fit> fit{};            ///< in place of both
@@ -402,7 +402,7 @@ private:
 
   std::int64_t k_of(double density) const {
     auto const length = static_cast<double>(how_.length);
-    return std::min(how_.length, std::max<std::int64_t>(1, std::llround(density * length)));
+    return std::min<std::int64_t>(how_.length, std::max<std::int64_t>(1, std::llround(density * length)));
   }
 
   // Sets k to the largest one whose fastest scheme is predicted to take no more than the requested time, if calls take

@@ -2,10 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 // Arithmetic on counts, positions and bytes.
+namespace oktopk {
+
+/// A number of elements in options, made from an integer of any type: `{.length = view.extent(0)}`.
+///
+/// Where a plain integer in braces would refuse an extent, which has no sign. One beyond 2^63 becomes negative, and is
+/// refused as such.
+class element_count {
+public:
+  constexpr element_count() = default;
+  template <std::integral Integer>
+  constexpr element_count(Integer elements) // NOLINT(google-explicit-constructor): it stands for the integer
+      : elements_(static_cast<std::int64_t>(elements)) {}
+  constexpr operator std::int64_t() const { return elements_; } // NOLINT(google-explicit-constructor)
+
+private:
+  std::int64_t elements_ = 0;
+};
+
+} // namespace oktopk
+
 namespace oktopk::detail {
 
 /// The smallest multiple of 8 that is at least `bytes`: the place where the next number of 8 bytes may lie.
