@@ -158,8 +158,9 @@ public:
 
   mpi_ranks& operator=(mpi_ranks&&) = delete;
 
-  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it even if
-  /// no receive is posted. It costs nothing without an error.
+  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI needs no receive
+  /// for it. Over shared memory Open MPI still keeps one of more than 256 bytes until the receiver calls MPI. It costs
+  /// nothing without an error.
   void abort(error const& why) noexcept {
     broken.note(why);
     tell(broken.reason()); // the first error, not one that followed from it

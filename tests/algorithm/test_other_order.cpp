@@ -150,6 +150,21 @@ TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is an
   CHECK(sent_in_a_call(mask) == std::pair(2.0 * 100 * 3 / 4 + 6, std::int64_t(4 + 2)));
 }
 
+TEST_CASE("dense schemes that compare their calls blame the lowest rank with a fault all the same") {
+  auto const heard = oktopk::in_process::run_and_collect(3, [](C comm) {
+    oktopk::dense_ring<E, C> sums(E(), comm, {.length = 300});
+    oktopk::dense_ring<E, C> others(E(), comm, {.length = 300});
+    auto accumulator = seeded_accumulator<float>(comm.rank() == 1 ? 200 : 300, comm.rank(), 0);
+    if (comm.rank() == 0) {
+      accumulator(7) = std::numeric_limits<float>::quiet_NaN();
+    }
+    sums(accumulator);
+  });
+  for (std::exception_ptr const& each : heard) {
+    CHECK(unlike(outcome_of(each), fault::non_finite, "rank 0: the value at index 7 is not finite") == "");
+  }
+}
+
 TEST_CASE("objects are counted on their communicator, over its copies and what stands around it") {
   using oktopk::detail::number_object;
   oktopk::in_process::run(2, [&](C comm) {

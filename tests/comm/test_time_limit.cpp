@@ -176,6 +176,8 @@ TEST_CASE_ON(inner, 1, "a scope brings back the time limits of both halves of a 
   CHECK(inner.time_limit() == oktopk::usual_time_limit);
   CHECK(oktopk::detail::number_object(comm) == 0); // the control half counts the objects on a pair
   CHECK(oktopk::detail::number_object(inner) == 1);
+  oktopk::detail::add_untagged_object(comm);
+  CHECK(inner.untagged_objects() == 1);
   CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(bulk, seconds(-1)); }).code ==
         fault::option_out_of_range); // whatever the communicator checks
   CHECK(bulk.time_limit() == seconds(0));

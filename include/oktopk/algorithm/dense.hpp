@@ -91,10 +91,13 @@ public:
                          detail::index_numbering<Index>{indices_.data()});
   }
 
-  /// The bound of `Reduce`. 2(P-1) more if ranks ask each other first; 2(P-1) more if its losses may overflow; a few
-  /// more if ranks may have different results.
+  /// The bound of `Reduce`. 2(P-1) more if there is another object to compare with; 2(P-1) more if the length is 0,
+  /// since an empty sum cannot show a fault and ranks ask instead; 2(P-1) more if its losses may overflow; a few more
+  /// if ranks may have different results.
   double bound_words() const {
-    double const asking = 2.0 * (comm_.size() - 1) * ((asks_first() ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
+    int const times =
+        (detail::confuses_objects(comm_) ? 1 : 0) + (length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0);
+    double const asking = 2.0 * (comm_.size() - 1) * times;
     double const agreeing = results_may_differ() ? detail::allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
@@ -133,10 +136,10 @@ public:
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
     return base::make_call("oktopk::dense", [&](call_context<E, Comm>& call, typename base::state_type&) {
-      call.note(detail::check_accumulator(accumulator, length_));
-      if (asks_first()) {
-        gather_counts_.run(call, 0);
+      if (detail::confuses_objects(comm_)) {
+        gather_counts_.run(call, 0); // no faults yet: that of the lowest rank may be among its values
       }
+      call.note(detail::check_accumulator(accumulator, length_));
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();
       if (call.faults) {
@@ -161,8 +164,11 @@ public:
         collective_workspace workspace;
         allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, workspace);
       }
-      if (bad < length_) {
+      // An empty sum cannot show NaN, so there all ranks ask.
+      if (bad < length_ || length_ == 0) {
         ask_whose_fault(call, accumulator);
+      }
+      if (bad < length_) {
         throw_overflow(accumulator, bad);
       }
       if (losses_may_overflow()) {
@@ -177,9 +183,6 @@ public:
   }
 
 private:
-  // An empty sum cannot show NaN, so there all ranks ask, too.
-  bool asks_first() const { return length_ == 0 || detail::confuses_objects(comm_); }
-
   // True over a wire whose codec loses more each time that it codes.
   bool results_may_differ() const {
     if constexpr (requires { reduce_.ranks_may_differ(); }) {

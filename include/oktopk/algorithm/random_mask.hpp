@@ -55,9 +55,11 @@ public:
     detail::add_untagged_object(comm_);
   }
 
-  /// The lower bound of an allreduce of k values; 2(P-1) more if ranks ask each other first.
+  /// The lower bound of an allreduce of k values; 2(P-1) more if there is another object to compare with; 2(P-1) more
+  /// if k is 0, since an empty sum cannot show a fault and ranks ask instead.
   double bound_words() const {
-    double const asking = asks_first() ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
+    int const times = (detail::confuses_objects(comm_) ? 1 : 0) + (k_ == 0 ? 1 : 0);
+    double const asking = times * detail::count_gathering<Comm>::bound_words(comm_.size()).total();
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
@@ -72,10 +74,10 @@ public:
         detail::cancel_on_unwind const alone(comm_); // memory may be missing on one rank
         sums_.reserve(exec_, k_);
       }
-      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
-      if (asks_first()) {
+      if (detail::confuses_objects(comm_)) {
         base::gather_counts_.run(call, 0);
       }
+      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
       if (call.faults) {
         detail::fill_array("oktopk::random_mask::fill", exec_, sums_.data(), k_,
                            std::numeric_limits<value_type>::quiet_NaN());
@@ -85,7 +87,7 @@ public:
       sum_everywhere_.run(exec_, comm_, sums_.data(), nullptr, k_);
       array_ref<value_type const, typename E::memory_space> const all(sums_.data(), static_cast<std::size_t>(k_));
       bool const overflows = detail::first_non_finite<E, value_type>(exec_, all) < k_;
-      if (overflows) {
+      if (overflows || k_ == 0) {
         base::gather_counts_.run(call, 0); // throws the fault of the lowest faulty rank
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
@@ -97,9 +99,6 @@ public:
   }
 
 private:
-  // An empty sum cannot show NaN, so there all ranks ask, too.
-  bool asks_first() const { return k_ == 0 || detail::confuses_objects(comm_); }
-
   using base::comm_;
   using base::exec_;
   using base::k_;
