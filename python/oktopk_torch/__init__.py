@@ -94,6 +94,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key."""
 
     _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
+    _started = 0  # calls
 
     def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
@@ -154,6 +155,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             density, failed = _called(f"the density of step {step}", self.density, step)
             fault = fault or failed
         future = torch.futures.Future()
+        self._started += 1
         self._native.start(_native.Arrival(buffer, tensors, used, fault, subject, is_first, is_last, loss_scale, density), future,
                            keeps_error)
         self._steps[key] = step + is_last
@@ -305,8 +307,11 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
 
     def start(self, bucket):
         """Starts the allreduce of a bucket in the background; gives the future of its averages."""
+        return self._reduce(bucket)
+
+    def _reduce(self, bucket, fault=""):
         parameters = [self._index.get(each) for each in bucket.parameters()]
-        fault = _fault_of("a bucket's gradient", bucket.buffer())
+        fault = fault or _fault_of("a bucket's gradient", bucket.buffer())
         if None in parameters:
             parameters, fault = [], ("a parameter of the bucket is not of the module that the state was made for, or did not "
                                      "require a gradient then; a state of the DDP module knows all that DDP reduces")
@@ -434,7 +439,16 @@ def hook(carried, bucket):
     """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
     if not isinstance(carried, state):
         return _failed(f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
+    started = carried._started  # pylint: disable=protected-access
     try:
         return carried.start(bucket)
     except Exception as raised:  # pylint: disable=broad-except  # DDP could not go on
+        return _joined(carried, bucket, raised) if carried._started == started else _failed(str(raised))
+
+
+def _joined(carried, bucket, raised):
+    """The call of a bucket, which the other ranks make, with what a hook has raised before it as this rank's fault."""
+    try:
+        return carried._reduce(bucket, f"the hook raised {raised!r}")  # pylint: disable=protected-access
+    except Exception:  # pylint: disable=broad-except  # there is no state, on any rank
         return _failed(str(raised))

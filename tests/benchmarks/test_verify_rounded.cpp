@@ -77,7 +77,9 @@ std::vector<std::int64_t> boundaries_of(Allreduce const& algorithm, int ranks) {
 /// The second call of an algorithm with these options, by rank.
 template <class Allreduce>
 calls made(int ranks, std::string const& code, typename Allreduce::options how = {}) {
-  how.length = how.length == 0 ? 3000 : how.length;
+  if (how.length == 0) {
+    how.length = 3000;
+  }
   how.k = how.k.value_or(150);
   how.format = format_of(code);
   calls all(static_cast<std::size_t>(ranks));

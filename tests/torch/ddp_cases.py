@@ -1064,6 +1064,25 @@ def test_what_a_callback_raises_comes_to_all(_):
             went_in += inputs_of(step, rank)
             came_out += torch.stack([each.grad for each in ddp.parameters()])
         check_sums(residuals_of(state).reshape(4, 40), came_out, went_in)
+    class Hooking(oktopk_torch.state):
+        """A state whose hook raises on the last rank."""
+
+        def start(self, bucket):
+            if rank == last and Raising.step == 1 and bucket.index() == 1:
+                raise IndexError("no number")
+            return super().start(bucket)
+
+    for find_unused in (False, True):
+        ddp = in_small_buckets(Optional(), find_unused_parameters=find_unused)
+        ddp.register_comm_hook(Hooking(ddp, "topk_a(density=1)"), oktopk_torch.hook)
+        for step in range(3):
+            ddp.zero_grad()
+            backward, Raising.step = ddp(inputs_of(step, rank), range(4)).backward, step
+            if step == 1:
+                refused(f"rank {last}: the hook raised IndexError('no number')", backward)
+            else:
+                backward()
+        check_same_everywhere(ddp.module.parts[0].grad)
     average = oktopk_torch.averager(None, "topk_a", density=schedule)
     for step in range(3):
         if step == 1:
