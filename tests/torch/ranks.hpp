@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 // Ranks that the environment numbers, as torchrun does, and that meet in the file STORE.
@@ -61,13 +62,27 @@ inline std::vector<c10::intrusive_ptr<c10d::ProcessGroup>>& groups_of_test() {
   return all;
 }
 
+/// Gloo as a process group, which it was before torch 2; since then it is the backend of one.
+template <class Gloo, class Group = c10d::ProcessGroup>
+c10::intrusive_ptr<Group> group_over(c10::intrusive_ptr<Gloo> const& gloo) {
+  if constexpr (std::is_convertible_v<Gloo*, Group*>) {
+    return gloo;
+  } else {
+    auto const group = c10::make_intrusive<Group>(store(), gloo->getRank(), gloo->getSize());
+    group->setBackend(c10::DeviceType::CPU, Group::BackendType::GLOO, gloo);
+    group->setDefaultBackend(Group::BackendType::GLOO);
+    return group;
+  }
+}
+
 /// A group of Gloo with connections of its own, which lives until all ranks are through with the test. Collective.
 inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
   static int made = 0;
   auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
   auto const prefix = c10::make_intrusive<c10d::PrefixStore>("group " + std::to_string(made++), store());
-  auto const group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options);
+  auto const group =
+      group_over(c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options));
   texts_of_all("connected"); // a rank that closes its connections at once would disturb those that still connect
   groups_of_test().push_back(group);
   return group;
