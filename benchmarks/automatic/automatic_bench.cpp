@@ -177,6 +177,7 @@ private:
     for (auto const& [text, sums] : {std::pair("automatic", oktopk::allowed_sums::unrounded),
                                      std::pair("automatic(sums=rounded)", oktopk::allowed_sums::rounded)}) {
       subjects_.push_back({.text = text});
+      oktopk::detail::uncounted_objects const as_if_alone(comm_);
       subjects_.back().chooses = std::make_unique<automatic>(
           exec_, comm_, automatic::options{.length = length, .density = density, .sums = sums, .machine = machine});
     }
@@ -212,6 +213,7 @@ private:
     for (std::size_t begin = 0; begin < texts.size(); begin += alive) {
       for (std::size_t i = begin; i < std::min(begin + alive, texts.size()); ++i) {
         subjects_.push_back({.text = texts[i], .chosen = texts[i]});
+        oktopk::detail::uncounted_objects const as_if_alone(comm_);
         subjects_.back().is = std::make_unique<fixed>(oktopk::make_allreduce(exec_, comm_, texts[i], size));
       }
       measure_by_turns(asked_.seconds / static_cast<double>(choosing + texts.size()), static_cast<int>(groups));

@@ -159,6 +159,7 @@ public:
       });
     }
     terms.check_on(comm_);
+    detail::add_untagged_object(comm_); // for all schemes, of which a call is of one
     learn_machine();
     fit_k(1);
     predict();
@@ -492,6 +493,7 @@ private:
     }
     remember();
     current_.reset(); // before the next one takes its memory
+    detail::uncounted_objects const one_of_many(comm_);
     current_ =
         std::make_unique<scheme>(make_allreduce<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
     if (auto const found = states_.find(detail::scheme_of(text)); found != states_.end()) {

@@ -275,6 +275,28 @@ void add_untagged_object([[maybe_unused]] Comm const& comm) {
   }
 }
 
+/// Objects without tags that are made within its scope count as none: their maker counts as one, and calls one of them at
+/// a time.
+template <class Comm>
+class uncounted_objects {
+public:
+  explicit uncounted_objects(Comm const& comm) : comm_(comm) {
+    if constexpr (requires { ++comm.untagged_objects(); }) {
+      before_ = comm.untagged_objects();
+    }
+  }
+  uncounted_objects& operator=(uncounted_objects&&) = delete;
+  ~uncounted_objects() {
+    if constexpr (requires { ++comm_.untagged_objects(); }) {
+      comm_.untagged_objects() = before_;
+    }
+  }
+
+private:
+  Comm const& comm_;
+  std::int64_t before_ = 0;
+};
+
 /// True if more than one object without tags was made on the communicator: values of one may then meet those of
 /// another, so ranks have to compare first which one they call. The same on all ranks.
 template <ranked Comm>
