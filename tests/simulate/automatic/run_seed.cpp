@@ -129,7 +129,7 @@ private:
     for (int call = 0; call < of_.calls; ++call) {
       clock_.begin_call(call);
       if (call == of_.new_k_before) {
-        allreduce_->set_k(std::min(of_.how.length, 2 * *of_.how.k + 1));
+        allreduce_->set_k(std::min<std::int64_t>(of_.how.length, 2 * *of_.how.k + 1));
       }
       if (call == of_.restored_before) {
         auto const saved = feedback_->state();
@@ -494,7 +494,7 @@ automatic_scenario draw_automatic(std::uint64_t seed) {
   drawn.calls = static_cast<int>(draw.chance(0.9) ? draw.between(8, 48) : draw.between(200, 600)); // beyond all trials
   drawn.how.length = draw.chance(0.9) ? draw.between(1, 300) : draw.between(301, 2000);
   drawn.how.k =
-      std::min(drawn.how.length, std::int64_t(1) + static_cast<std::int64_t>(between_powers(draw, 0.01, 1) *
+      std::min<std::int64_t>(drawn.how.length, std::int64_t(1) + static_cast<std::int64_t>(between_powers(draw, 0.01, 1) *
                                                                              static_cast<double>(drawn.how.length)));
   drawn.how.sums =
       draw.one_of({oktopk::allowed_sums::unrounded, oktopk::allowed_sums::exact, oktopk::allowed_sums::rounded});
