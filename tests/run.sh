@@ -165,12 +165,12 @@ fi
 # About how long it takes with a new build, on a core of an AMD EPYC of 2026: what cores share, and what they do not.
 case $backend-$tiers in
   serial-quick)
-    say "The quick tests: every room of the library, every algorithm, Open MPI on 1 to 8 ranks; about $(minutes 18 3) minutes on" \
+    say "The quick tests: every room of the library, every algorithm, Open MPI on 1 to 8 ranks; about $(minutes 16 3) minutes on" \
       "$(nproc) cores. --full has all"
     ;;
-  serial-full) say "What --full adds to the quick tests: about $(minutes 24 9) minutes on $(nproc) cores" ;;
-  serial-*) say "All tests, the quick ones first: about $(minutes 42 12) minutes on $(nproc) cores" ;;
-  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 16 6) minutes on $(nproc) cores" ;;
+  serial-full) say "What --full adds to the quick tests: about $(minutes 16 9) minutes on $(nproc) cores" ;;
+  serial-*) say "All tests, the quick ones first: about $(minutes 32 12) minutes on $(nproc) cores" ;;
+  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 13 6) minutes on $(nproc) cores" ;;
   *) say "The tests on another Kokkos: $backend" ;;
 esac
 # shellcheck disable=SC2086

@@ -165,6 +165,37 @@ TEST_CASE("dense schemes that compare their calls blame the lowest rank with a f
   }
 }
 
+TEST_CASE("a fault that a rank brings into such a call does not hide that of a lower rank") {
+  auto const heard = [](auto const& called) {
+    return oktopk::in_process::run_and_collect(3, [&](C comm) {
+      auto accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
+      if (comm.rank() == 0) {
+        accumulator(7) = std::numeric_limits<float>::quiet_NaN();
+      }
+      called(comm, [&](auto& allreduce) {
+        if (comm.rank() == 1) {
+          allreduce.fail({fault::length_mismatch, 5});
+        }
+        allreduce(accumulator);
+      });
+    });
+  };
+  for (auto const &all : {heard([](C comm, auto const& call) {
+                            oktopk::dense<E, C> sums(E(), comm, {.length = 300});
+                            oktopk::dense<E, C> const others(E(), comm, {.length = 300});
+                            call(sums);
+                          }),
+                          heard([](C comm, auto const& call) {
+                            oktopk::random_mask<E, C> sums(E(), comm, {.length = 300, .k = 300});
+                            oktopk::random_mask<E, C> const others(E(), comm, {.length = 300, .k = 300});
+                            call(sums);
+                          })}) {
+    for (std::exception_ptr const& each : all) {
+      CHECK(unlike(outcome_of(each), fault::non_finite, "rank 0: the value at index 7 is not finite") == "");
+    }
+  }
+}
+
 TEST_CASE("objects are counted on their communicator, over its copies and what stands around it") {
   using oktopk::detail::number_object;
   oktopk::in_process::run(2, [&](C comm) {

@@ -75,7 +75,7 @@ public:
         sums_.reserve(exec_, k_);
       }
       if (detail::confuses_objects(comm_)) {
-        base::gather_counts_.run(call, 0);
+        base::gather_counts_.compare_calls(call);
       }
       entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
       if (call.faults) {

@@ -81,6 +81,15 @@ public:
     return counts_;
   }
 
+  /// Compares which call the ranks make, in as many words. Their faults are heard later: the lowest faulty rank may not
+  /// know its own yet. Collective.
+  template <execution_space E>
+  void compare_calls(call_context<E, Comm>& call) {
+    first_fault const known = std::exchange(call.faults, {});
+    run(call, 0);
+    call.faults = known;
+  }
+
   static word_bound bound_words(int ranks) { return {0, 2.0 * (ranks - 1)}; }
 
 private:

@@ -493,9 +493,9 @@ automatic_scenario draw_automatic(std::uint64_t seed) {
   drawn.ranks = static_cast<int>(draw.chance(0.7) ? draw.between(2, 4) : draw.between(5, 9));
   drawn.calls = static_cast<int>(draw.chance(0.9) ? draw.between(8, 48) : draw.between(200, 600)); // beyond all trials
   drawn.how.length = draw.chance(0.9) ? draw.between(1, 300) : draw.between(301, 2000);
-  drawn.how.k =
-      std::min<std::int64_t>(drawn.how.length, std::int64_t(1) + static_cast<std::int64_t>(between_powers(draw, 0.01, 1) *
-                                                                             static_cast<double>(drawn.how.length)));
+  drawn.how.k = std::min<std::int64_t>(
+      drawn.how.length, std::int64_t(1) + static_cast<std::int64_t>(between_powers(draw, 0.01, 1) *
+                                                                    static_cast<double>(drawn.how.length)));
   drawn.how.sums =
       draw.one_of({oktopk::allowed_sums::unrounded, oktopk::allowed_sums::exact, oktopk::allowed_sums::rounded});
   drawn.how.dense_update = drawn.how.sums != oktopk::allowed_sums::exact && draw.chance(0.15);
