@@ -109,7 +109,8 @@ public:
       terms.check_on(comm_);
     }
     trial(); // finds what is wrong before the first call, as the next line does
-    error_feedback<allreduce>::validate(how_, comm_);
+    any_communicator over(comm_);
+    error_feedback<allreduce>::validate(how_, over);
   }
 
   tensor_averager& operator=(tensor_averager&&) = delete;
