@@ -9,6 +9,9 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
