@@ -19,6 +19,11 @@ def test_cases(ranks):
     assert "test_goes_on_to_the_bit " in succeed(sys.executable, CASES, ranks)
 
 
+def test_pairs_of_options_on_three_ranks():
+    pairs = "test_pairs_of_options_hold_for_200_steps"
+    assert f"{pairs} " in succeed(sys.executable, CASES, 3, pairs)
+
+
 @pytest.mark.parametrize("program, ranks, steps, options", [
     (EXAMPLE, 2, 300, ["--optimizer", "sgd"]), (EXAMPLE, 3, 300, ["--optimizer", "adamw"]),
     (EXAMPLE, 4, 100, ["--optimizer", "sgd"]), (OWN_LOOP, 2, 300, ["--local-steps", 0]),

@@ -1268,12 +1268,14 @@ def test_local_steps_with_an_outer_average_stay_together(scheme):
 
 
 def run(rank, ranks, folder, names):
-    """Each training on two processes, for it takes long; on four, what depends on their number most."""
+    """Each training on two processes, for it takes long; on three, the pairs of options only by their name, for the same
+    reason; on four, what depends on their number most."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     cases = [(function, scheme) for name, function in globals().items() if name.startswith("test_")
              for scheme in (REUSED, *MORE.get(name, []))]
     cases = [case for case in cases if ranks < 4 or case == (test_goes_on_to_the_bit, REUSED)]
+    cases = [case for case in cases if ranks == 2 or names or case[0] is not test_pairs_of_options_hold_for_200_steps]
     cases += [(trains, *each) for each in ({2: TRAINED, 4: TRAINED[1:2]}.get(ranks, []))]
     for function, *given in (case for case in cases if not names or case[0].__name__ in names):
         if rank == 0:
