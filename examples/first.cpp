@@ -6,7 +6,7 @@
 //
 //   g++ -std=c++20 -O2 examples/first.cpp -Iinclude -isystem /usr/include/trilinos -ltrilinos_kokkoscore -ldl -o first
 //
-// Each rank has a gradient of 1,000 values, and sends its 10 largest. The sums at the 10 largest places arrive on all ranks.
+// Each rank has a gradient of 1,000 values, and sends its 10 largest. The 10 largest sums arrive on all ranks.
 
 #include <oktopk/allreduce.hpp>
 

@@ -4,8 +4,8 @@
 // A communicator of your own: two processes exchange messages through sockets, one for each phase.
 //
 // This class keeps both contracts of `oktopk/comm/concept.hpp`, control messages and bulk data. `tests/comm/suite.hpp`
-// tests them; `oktopk::paired` joins two classes that keep one each. Algorithms by name run over it as they were compiled:
-// the program links oktopk::catalogue. It fails when a rank gets a wrong sum.
+// tests them; `oktopk::paired` joins two classes that keep one each. Algorithms by name run over it as they are in the
+// library oktopk::catalogue. The program fails when a rank gets a wrong sum.
 
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/collectives.hpp>

@@ -10,8 +10,12 @@
 #include "support/ordered_transport.hpp"
 #include "support/seeded.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/any_communicator.hpp>
+#ifdef OKTOPK_TESTS_WITH_XXHASH
+#include <oktopk/comm/checked.hpp>
+#endif
 #include <oktopk/comm/self.hpp>
 
 using namespace oktopk_tests;
@@ -100,4 +104,20 @@ TEST_CASE("limits, numbers and the communicator inside are reached through any c
   CHECK(outcome_of([&] { alone.set_time_limit(1s); }).says("this communicator has no time limit"));
   alone.abort(oktopk::error(oktopk::fault::bad_file, "nobody hears it"));
   CHECK(alone.takes_other_threads());
+}
+
+TEST_CASE(
+    "what cannot run over an ordered communicator is refused on every rank, where only the object knows its order") {
+  auto const refused = [](auto const& body) {
+    return failures_of(2, [&](in_process_communicator inner) { body(any_communicator(ordered_communicator(inner))); });
+  };
+  CHECK(unlike(refused([](any_communicator comm) {
+                 oktopk::dense_ring<execution, any_communicator> ring(execution(), comm, {.length = 100});
+                 ring(seeded_accumulator<float>(100, comm.rank(), 0));
+               }),
+               oktopk::fault::communication, "the textbook allreduces do not run over") == "");
+#ifdef OKTOPK_TESTS_WITH_XXHASH
+  CHECK(unlike(refused([](any_communicator comm) { oktopk::checked<any_communicator> const around(comm); }),
+               oktopk::fault::communication, "checked takes no communicator that orders messages") == "");
+#endif
 }

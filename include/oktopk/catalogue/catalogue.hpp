@@ -36,8 +36,8 @@ struct added_codec {
 
 } // namespace catalogue
 
-/// Makes the gradient allreduce that a text names, over any communicator: `ok_topk`, `ok_topk(local=reused(tau_prime=16),
-/// partition=balanced)`, `ring_chunked(codec=block_float(rate=8))`, `topk_a(density=0.01)`. See `list_allreduces` for
+/// Makes the gradient allreduce that a text names, over any communicator: `ok_topk`,
+/// `ok_topk(local=reused(tau_prime=16), partition=balanced)`, `ring_chunked(codec=block_float(rate=8))`, `topk_a(density=0.01)`. See `list_allreduces` for
 /// names and options. A `density` or `k` of the text replaces those of `size`. `added` are codecs of the program.
 ///
 /// Collective; the text and the size are the same on all ranks. Throws on every rank: `option_out_of_range` if the text

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The catalogue for programs that do not link `oktopk::catalogue`: one of their files includes this, and compiles what the
-/// library has, in more than a minute. Twice does no harm.
+/// The catalogue for programs that do not link `oktopk::catalogue`: one of their files includes this, and compiles what
+/// the library has, in more than a minute. Twice does no harm.
 
 #include <oktopk/catalogue/make.hpp>
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The definitions of what `catalogue/catalogue.hpp` declares. A file that includes this compiles every algorithm of the
-/// catalogue for the types that it names, unless they are compiled elsewhere: more than a minute for each.
+/// The definitions of what `catalogue/catalogue.hpp` declares. A file that includes this compiles every algorithm of
+/// the catalogue for the types that it names, unless they are compiled elsewhere: more than a minute for each.
 
 #include <oktopk/catalogue/algorithms.hpp>
 

@@ -16,8 +16,8 @@
 
 namespace oktopk {
 
-/// The codec of libzfp as `codec=zfp`: the last argument of `make_allreduce`, `list_allreduces` and `catalogue_text`. Lives
-/// as long as the program. Empty for devices, since zfp codes in host memory.
+/// The codec of libzfp as `codec=zfp`: the last argument of `make_allreduce`, `list_allreduces` and `catalogue_text`.
+/// Lives as long as the program. Empty for devices, since zfp codes in host memory.
 template <execution_space E = Kokkos::DefaultHostExecutionSpace, gradient_value Value = float,
           gradient_index Index = std::int32_t>
 std::span<catalogue::added_codec<E, Value, Index> const> zfp_codec() {

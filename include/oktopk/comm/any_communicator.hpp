@@ -16,10 +16,10 @@ namespace oktopk {
 /// A communicator of any type, known at run time: what is compiled for it runs over all of them.
 ///
 /// Holds a copy of the communicator; its own copies share that. Messages, waits, limits and errors are those of the
-/// communicator inside; each costs one virtual call more, and no allocation once as many messages as now were under way
-/// before. `ordered_by_instance` and `tells_sizes` are functions. Where the inner communicator has no `abort`, time limit
-/// or the like, `abort` and `begin_operation` do nothing, and a time limit is an `error` (option_out_of_range). A request
-/// must not outlive the last copy of its communicator.
+/// communicator inside; each costs one virtual call more, and no allocation once as many messages as now were under
+/// way before. `ordered_by_instance` and `tells_sizes` are functions. Where the inner communicator lacks an optional
+/// member, `abort` and `begin_operation` do nothing, and a time limit is an `error` (option_out_of_range). A request must
+/// not outlive the last copy of its communicator.
 class any_communicator {
   class model;
   template <class Comm>
@@ -344,18 +344,6 @@ private:
     template <class Inner>
     void wait_for(table<Inner>& in, std::span<request> requests, bool of_bulk) {
       auto const is_mine = [&](request const& each) { return each.of_ != nullptr && each.is_bulk_ == of_bulk; };
-      if (requests.size() == 1) {
-        if (request& one = requests.front(); is_mine(one)) {
-          struct noting {
-            holder const& self;
-            table<Inner>& in;
-            request& one;
-            ~noting() { self.note_end(in[one.place_], one); }
-          } const at_end{*this, in, one};
-          comm_.wait_all(std::span(&in[one.place_], 1));
-        }
-        return;
-      }
       struct lending {
         holder const& self;
         table<Inner>& in;

@@ -93,9 +93,8 @@ static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the p
 template <communicator Comm>
 class checked : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  static_assert(
-      !requires { requires Comm::ordered_by_instance; },
-      "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
+  static_assert(!detail::always_ordered_by_instance<Comm>,
+                "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
 public:
   using decorator::inner;

@@ -140,8 +140,8 @@ void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std:
 /// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
 ///
 /// Each of P parts travels round the ring of ranks twice: first it is reduced, then it is sent to all ranks (Patarasuk
-/// and Yuan, 2009), so all ranks get the same bits. `scratch` grows to n/P elements. For transports without an allreduce
-/// of their own. Collective.
+/// and Yuan, 2009), so all ranks get the same bits. `scratch` grows to n/P elements. For transports without an
+/// allreduce of their own. Collective.
 template <class Comm, class T>
 void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
   int const ranks = comm.size();

@@ -117,9 +117,11 @@ concept knows_if_it_tells_sizes = std::same_as<decltype(C::tells_sizes), bool co
   { comm.tells_sizes() } -> std::same_as<bool>;
 };
 
-/// False if a constant says that messages of the communicator are not ordered by an instance, or do not tell their sizes.
+/// True for a communicator whose type says that messages are ordered by the instance.
 template <class C>
-inline constexpr bool may_order_by_instance = !requires { requires !C::ordered_by_instance; };
+inline constexpr bool always_ordered_by_instance = requires { requires C::ordered_by_instance; };
+
+/// False for a communicator whose type says that a receive does not tell its size.
 template <class C>
 inline constexpr bool may_tell_sizes = !requires { requires !C::tells_sizes; };
 
@@ -175,12 +177,12 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 ///    (`message_buffer`).
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and fills one request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
-/// 3. `ordered_by_instance` — a constant, or a function where only the object knows: true if messages run in order with the work enqueued on `exec`. If it is
-///    false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
+/// 3. `ordered_by_instance` — true if messages run in order with the work enqueued on `exec`; a constant, or a function
+///    where only the object knows. If it is false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
 ///    may begin only when the group before it has ended, so ranks start groups in matching orders: messages that belong
 ///    together, such as a send and a receive of two ranks that exchange, are in the same group on both.
-/// 4. `tells_sizes` — a constant or a function: true if a receive may offer more room than its message needs, and `request.bytes()`
-///    of a complete one returns the bytes that arrived. If it is false, the room of a receive is exactly as large as
+/// 4. `tells_sizes` — true if a receive may offer more room than its message needs, and `request.bytes()` of a complete
+///    one returns the bytes that arrived; a constant or a function. If it is false, the room of a receive is exactly as large as
 ///    its message; `message_group` sends sizes ahead by control messages if the receiver cannot know them. A message
 ///    that exceeds the room of its receive is an `error`.
 /// 5. `wait_all(requests)` — blocks until all active ones are complete. Work that is enqueued afterwards on the
@@ -275,8 +277,8 @@ void add_untagged_object([[maybe_unused]] Comm const& comm) {
   }
 }
 
-/// Objects without tags that are made within its scope count as none: their maker counts as one, and calls one of them at
-/// a time.
+/// Objects without tags that are made within its scope count as none: their maker counts as one, and calls one of them
+/// at a time.
 template <class Comm>
 class uncounted_objects {
 public:

@@ -233,10 +233,9 @@ private:
 /// Starts one bulk message; none if it has no bytes. The caller has waited for the kernels that touch its bytes.
 template <execution_space E, communicator Comm>
 typename Comm::bulk_request start_single(E const& exec, Comm& comm, bulk_message const& message) {
-  static_assert(
-      !requires { requires Comm::ordered_by_instance; },
-      "oktopk: the textbook allreduces need messages that do not wait for each other; over a transport that "
-      "orders groups by its instance use native_allreduce");
+  static_assert(!always_ordered_by_instance<Comm>,
+                "oktopk: the textbook allreduces need messages that do not wait for each other; over a transport that "
+                "orders groups by its instance use native_allreduce");
   if (ordered_by_instance(comm)) { // the catalogue lets nobody come here
     throw error(fault::communication, "the textbook allreduces do not run over a communicator that orders messages");
   }
