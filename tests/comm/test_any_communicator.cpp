@@ -22,6 +22,52 @@ using namespace oktopk_tests;
 using oktopk::any_communicator;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Ranks in process, with a count of the requests that exist, active or not.
+class tallied : public oktopk::communicator_decorator<in_process_communicator> {
+public:
+  class request {
+  public:
+    request() { tally(); }
+    explicit request(in_process_communicator::request started) : inner(std::move(started)) { tally(); }
+    request(request&& other) noexcept : inner(std::move(other.inner)) { tally(); }
+    request& operator=(request&&) = default;
+    ~request() { --count; }
+    bool active() const { return inner.active(); }
+    std::size_t bytes() const { return inner.bytes(); }
+
+    static void tally() { most = std::max(most, ++count); }
+
+    static inline int count = 0;
+    static inline int most = 0;
+    in_process_communicator::request inner{};
+  };
+  using bulk_request = request;
+
+  explicit tallied(in_process_communicator inner) : communicator_decorator(std::move(inner)) {}
+  request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
+    return request(inner().isend(out, peer, use));
+  }
+  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return request(inner().irecv(in, peer, use)); }
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
+  }
+  void wait_all(std::span<request> requests) {
+    for (request& each : requests) {
+      inner().wait_all(std::span(&each.inner, 1));
+    }
+  }
+  void cancel(std::span<request> requests) noexcept {
+    for (request& each : requests) {
+      inner().cancel(std::span(&each.inner, 1));
+    }
+  }
+};
+
+} // namespace
+
 static_assert(oktopk::communicator<any_communicator> && oktopk::communicator<oktopk::counted<any_communicator>>);
 
 TEMPLATE_TEST_CASE("a communicator of any type keeps the contract of the one inside", "", in_process_communicator,
@@ -63,6 +109,22 @@ TEST_CASE_ON(comm, 3, "an algorithm over any communicator gives and sends what i
   };
   check(comm);
   check(foreign_communicator(comm));
+}
+
+TEST_CASE("any communicator keeps no more requests than were under way at one time") {
+  auto const most_in = [](int calls) {
+    tallied::request::most = 0;
+    oktopk::in_process::run(2, [&](in_process_communicator inner) {
+      any_communicator const comm{tallied(inner)};
+      oktopk::ok_topk allreduce(execution(), comm, {.length = 300, .k = 20});
+      for (int iteration = 0; iteration < calls; ++iteration) {
+        allreduce(seeded_accumulator<float>(300, inner.rank(), 0));
+      }
+    });
+    return tallied::request::most;
+  };
+  CHECK(most_in(3) == most_in(30));
+  CHECK(tallied::request::count == 0);
 }
 
 TEST_CASE("a wait over any communicator fails with the sentence of the one inside") {
