@@ -186,44 +186,50 @@ public:
 };
 
 // About a Laplace distribution, whose tail is that of gradients.
-double draw(std::uint64_t stream, std::int64_t i) {
+KOKKOS_INLINE_FUNCTION double draw(std::uint64_t stream, std::int64_t i) {
   std::uint64_t h = (stream << 40) + static_cast<std::uint64_t>(i) + 1;
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
   h = h ^ (h >> 31);
   double const even = (static_cast<double>(h >> 12) + 0.5) / 4503599627370496.0 - 0.5; // in (-1/2, 1/2)
-  return (even < 0 ? 1 : -1) * std::log(1 - 2 * std::abs(even));
+  return even < 0 ? std::log(1 + 2 * even) : -std::log(1 - 2 * even);
 }
 
 using space = Kokkos::DefaultExecutionSpace;
 using vector_type = Kokkos::View<float*, space::memory_space>;
 
+struct drawing {
+  vector_type to;
+  std::uint64_t own;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    to(i) = static_cast<float>(draw(0, i) + draw(own, i));
+  }
+};
+
 /// Gradients with heavy tails, in part shared by all ranks, of which a program takes two by turns: so thresholds move a
 /// little, and selections of different ranks overlap. The same in every run.
 vector_type gradient_of(std::int64_t length, int rank, int turn) {
-  vector_type const there("device_cost::vector", static_cast<std::size_t>(length));
-  auto const here = Kokkos::create_mirror_view(there);
-  auto const own = static_cast<std::uint64_t>(3 * rank + turn + 1);
-  for (std::int64_t i = 0; i < length; ++i) {
-    here(static_cast<std::size_t>(i)) = static_cast<float>(draw(0, i) + draw(own, i));
-  }
-  Kokkos::deep_copy(there, here);
-  return there;
+  vector_type const made("device_cost::vector", static_cast<std::size_t>(length));
+  Kokkos::parallel_for("device_cost::draw", Kokkos::RangePolicy<space, Kokkos::IndexType<std::int64_t>>(0, length),
+                       drawing{made, static_cast<std::uint64_t>(3 * rank + turn + 1)});
+  Kokkos::fence();
+  return made;
 }
 
 struct options {
   std::vector<std::int64_t> lengths = {10'000, 100'000, 1'000'000};
   double density = 0.01;
   int ranks = 4;
+  int steps = 2; ///< that are counted
   std::string csv;
 };
 
 constexpr int uncounted_steps = 3; // until the state is steady
-constexpr int counted_steps = 2;
 
 /// Runs the steps on one rank: `call(gradient)` makes one.
 template <class Call>
-void run_steps(std::int64_t length, noted_communicator& comm, Call const& call) {
+void run_steps(options const& asked, std::int64_t length, noted_communicator& comm, Call const& call) {
   vector_type const gradients[] = {gradient_of(length, comm.rank(), 0), gradient_of(length, comm.rank(), 1)};
   oktopk::collective_workspace workspace;
   auto const everybody = [&] {
@@ -240,7 +246,7 @@ void run_steps(std::int64_t length, noted_communicator& comm, Call const& call) 
     book.last = count_now();
   }
   everybody();
-  for (int step = 0; step < counted_steps; ++step) {
+  for (int step = 0; step < asked.steps; ++step) {
     call(gradients[(uncounted_steps + step) % 2]);
   }
 }
@@ -256,7 +262,7 @@ void measure(options const& asked, std::int64_t length, bool fused) {
     space const exec;
     oktopk::ok_topk<space, noted_communicator> allreduce(exec, comm, {.length = length, .density = asked.density});
     if (!fused) {
-      run_steps(length, comm, [&](vector_type const& gradient) { allreduce(gradient); });
+      run_steps(asked, length, comm, [&](vector_type const& gradient) { allreduce(gradient); });
       return;
     }
     vector_type const residual = gradient_of(length, comm.rank(), 2);
@@ -265,7 +271,7 @@ void measure(options const& asked, std::int64_t length, bool fused) {
     input.residual = residual;
     input.accumulator = accumulator;
     input.rate = 0.5F;
-    run_steps(length, comm, [&](vector_type const& gradient) {
+    run_steps(asked, length, comm, [&](vector_type const& gradient) {
       input.gradient = gradient;
       allreduce(input);
     });
@@ -292,7 +298,7 @@ std::string rows_of(options const& asked, std::int64_t length, bool fused) {
   for (std::size_t part = 0; part < std::size(parts); ++part) {
     counts mean = book.totals[part];
     for (std::size_t i = 0; i < quantities; ++i) {
-      mean[i] /= double(asked.ranks) * counted_steps;
+      mean[i] /= double(asked.ranks) * asked.steps;
       all[i] += mean[i];
     }
     row(parts[part], mean);
@@ -333,6 +339,9 @@ int run_program(int argc, char** argv) {
       ->type_name("D")
       ->capture_default_str();
   app.add_option("--ranks", asked.ranks, "Ranks in this process")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--steps", asked.steps, "Calls that are counted, after three that are not")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
   app.add_option("--csv", asked.csv, "A row for each length, form and part")->required()->type_name("FILE");
   app.set_version_flag("--version", oktopk_programs::version_text("device_cost"), "Print the version");
   try {

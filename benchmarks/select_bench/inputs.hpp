@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,5 +78,8 @@ private:
     return to;
   }
 };
+
+/// Selects in a repetition, to the end; gives how many.
+using selection = std::function<std::int64_t(int repetition)>;
 
 } // namespace select_bench

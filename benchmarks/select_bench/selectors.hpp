@@ -22,9 +22,6 @@
 
 namespace select_bench {
 
-/// Selects in a repetition, to the end; gives how many.
-using selection = std::function<std::int64_t(int repetition)>;
-
 /// Makes a selection of k from the vectors, with all that it may keep from one repetition to the next.
 using selection_factory = selection (*)(space const& exec, vectors const& from, std::int64_t k);
 
@@ -77,14 +74,25 @@ inline selection make_fused(space const& exec, vectors const& from, std::int64_t
   };
 }
 
+/// Compacts what reaches a known threshold of the accumulator as it is.
+inline selection make_compact(space const& exec, vectors const& from, std::int64_t k) {
+  auto const scratch = std::make_shared<workspace>();
+  auto const thresholds = known_thresholds(exec, from, k);
+  return [=, &exec, &from](int repetition) { // the accumulator is that of this repetition, made by the passes before
+    scratch->reserve(exec, 2 * k);
+    return oktopk::detail::compact(exec, from.source(0).materialized(),
+                                   thresholds[static_cast<std::size_t>(repetition % 2)], *scratch, true);
+  };
+}
+
 /// The exact k-th magnitude of the accumulator, from scratch; writes no selection.
 inline selection make_kth(space const& exec, vectors const& from, std::int64_t k) {
   auto const scratch = std::make_shared<workspace>();
   return [=, &exec, &from](int) { return kth_of(exec, from, k, *scratch) > 0 ? k : 0; };
 }
 
-/// A whole selector of the library, accumulation included.
-template <class Selector>
+/// A whole selector of the library, on the accumulator as it is, or accumulation included.
+template <class Selector, bool Accumulates = true>
 selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
   struct kept {
     workspace scratch;
@@ -95,7 +103,11 @@ selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
   return [=, &exec, &from](int repetition) {
     oktopk::detail::one_rank alone;
     oktopk::selection_context const context{exec, k, repetition, alone, own->scratch};
-    return own->selector.select(context, from.source(repetition), own->state).entries.size();
+    if constexpr (Accumulates) {
+      return own->selector.select(context, from.source(repetition), own->state).entries.size();
+    } else {
+      return own->selector.select(context, from.source(0).materialized(), own->state).entries.size();
+    }
   };
 }
 
@@ -173,10 +185,12 @@ inline constexpr selector_entry selectors[] = {
     {"fused", make_fused, 3},
     {"kth", make_kth, 1},
     {"kth_by_histograms", make_kth_by_histograms, 1},
+    {"exact", make_whole<oktopk::exact, false>, 1},
     {"refine", make_whole<oktopk::exact>, 3},
     {"reused_threshold", make_whole<oktopk::reused_threshold>, 3},
     {"gaussian_k", make_whole<oktopk::gaussian>, 3},
     {"chunked", make_whole<oktopk::chunked>, 3},
+    {"compact", make_compact, 1},
     {"kokkos_scan", make_kokkos_scan, 1},
     {"nth_element", on_device ? nullptr : make_nth_element, 1},
     {"thrust_sort", make_thrust_sort, 1},
