@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/digits.hpp>
@@ -110,10 +111,8 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 void list_inside(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth_bracket<Value> bracket,
                  selection_workspace<Index, Value, E>& workspace) {
   workspace.numbers.reserve(exec, bracket.inside); // allocates nothing where the bracket was made for that room
-  workspace.on_device.order.reserve(exec, from.size());
   enqueue_in_order("oktopk::select::list_inside", exec, from.size(),
-                   inside_items<Value>{from.values.data(), bracket, workspace.numbers.device().data()},
-                   workspace.on_device.order);
+                   inside_items<Value>{from.values.data(), bracket, workspace.numbers.device().data()});
   workspace.numbers.to_host(exec, bracket.inside, "oktopk::select::list_inside");
 }
 

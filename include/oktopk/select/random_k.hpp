@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/options.hpp>
+#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/source.hpp>
@@ -147,15 +148,13 @@ struct random_k {
       std::int64_t const words = (from.size() + 63) / 64;
       workspace.reserve(exec, count);
       workspace.chunk_counts.reserve(exec, words);
-      workspace.on_device.order.reserve(exec, words);
       std::int64_t* const marks = workspace.chunk_counts.data();
       detail::fill_array("oktopk::select::clear_marks", exec, marks, words, 0);
       Kokkos::parallel_for("oktopk::select::mark_places", detail::index_range<E>(exec, 0, count),
                            detail::mark_shuffled{{from.size(), options_.seed, iteration}, marks});
       detail::write_in_order("oktopk::select::write_marked", exec, words,
                              detail::marked_entries<Index, Value, typename E::memory_space>{
-                                 marks, from, workspace.indices.data(), workspace.values.data()},
-                             workspace.on_device.order);
+                                 marks, from, workspace.indices.data(), workspace.values.data()});
     }
     return {workspace.entries(count), group.gather_counts(count), false, true};
   }

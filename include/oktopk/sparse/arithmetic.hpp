@@ -4,6 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
 
 #include <algorithm>
@@ -196,7 +197,9 @@ public:
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
-    workspace_.reserve(exec, words());
+    if constexpr (detail::is_device<E>) {
+      noted_.reserve(exec, 1);
+    }
     counted_ = 0;
     reserve_entries(exec, most);
   }
@@ -215,12 +218,14 @@ public:
     reserve_entries(exec, counted_);
     filled_ = false;
     using items = detail::touched_items<E, Index, Value>;
-    auto const written = detail::write_in_order(
+    if constexpr (detail::is_device<E>) {
+      *noted_.host() = 0;
+      noted_.to_device(exec, 1);
+    }
+    std::int64_t const count = detail::write_in_order(
         "oktopk::region_sum::extract", exec, words(),
-        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), workspace_.noted()},
-        workspace_);
-    not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
-    return {indices_.data(), values_.data(), written.total};
+        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), noted_.device().data()});
+    return {indices_.data(), values_.data(), count};
   }
 
   /// The same, and notes an overflow in the call: on a device the same kernels look for it.
@@ -228,8 +233,12 @@ public:
   entries_type extract_sums(Call& call) {
     entries_type sums = extract(call.exec);
     if constexpr (detail::is_device<E>) {
-      call.note(not_finite_ < 0 ? detail::fault_report()
-                                : detail::fault_report{fault::non_finite, not_finite_, detail::fault_subject::sum});
+      noted_.to_host(call.exec, 1, "oktopk::region_sum::extract");
+      std::int64_t const noted = *noted_.host();
+      using items = detail::touched_items<E, Index, Value>;
+      call.note(noted == 0 ? detail::fault_report()
+                           : detail::fault_report{fault::non_finite, items::largest_index - noted,
+                                                  detail::fault_subject::sum});
     } else {
       call.note(detail::non_finite_in<E, Index, Value>(call.exec, sums, detail::fault_subject::sum));
     }
@@ -248,14 +257,13 @@ private:
 
   region where_;
   std::int64_t counted_ = 0;
-  std::int64_t not_finite_ = -1;
   bool filled_ = false; // since the last `extract`
   // Zero between calls; growth gives fresh zeros.
   detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
   detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
   detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
   detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
-  detail::order_workspace<E> workspace_;
+  detail::shared_numbers<std::int64_t, E> noted_{"oktopk::region_sum::noted"};
 };
 
 } // namespace oktopk
@@ -319,15 +327,8 @@ struct common_items {
   std::int64_t those_size;
   Index* out;
 
-  KOKKOS_INLINE_FUNCTION std::int64_t lookup(std::int64_t at) const {
-    return lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
-  }
-  KOKKOS_INLINE_FUNCTION void narrow(std::int64_t first, std::int64_t last) {
-    those_size = (last < those_size ? last + 1 : last) - first; // the last one may be common, too
-    those += first;
-  }
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t at) const {
-    std::int64_t const other = lookup(at);
+    std::int64_t const other = lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
     return other < those_size && those[other] == these[at] ? 1 : 0;
   }
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t at, std::int64_t place) const {
@@ -412,18 +413,13 @@ std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typen
 }
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
-/// `workspace` is used again in the next call, on a device.
 template <execution_space E, gradient_index Index>
 std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                          array_ref<Index const, typename E::memory_space> those, Index* out,
-                          order_workspace<E>& workspace) {
+                          array_ref<Index const, typename E::memory_space> those, Index* out) {
   using items = std::conditional_t<is_device<E>, common_items<Index>, common_stretches<E, Index>>;
   auto const size = static_cast<std::int64_t>(these.extent(0));
-  workspace.reserve(exec, size);
   return write_in_order("oktopk::intersection", exec, (size + items::width - 1) / items::width,
-                        items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out},
-                        workspace)
-      .total;
+                        items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out});
 }
 
 /// Indices that a rank selected and that are in the result (Algorithm 1, line 14).
@@ -435,13 +431,12 @@ public:
   /// Both lists ascend; so does the result, which is valid until the next run.
   indices_type run(E const& exec, indices_type const& selected, indices_type const& result) {
     found_.reserve(exec, static_cast<std::int64_t>(selected.extent(0)));
-    std::int64_t const count = intersection<E, Index>(exec, selected, result, found_.data(), workspace_);
+    std::int64_t const count = intersection<E, Index>(exec, selected, result, found_.data());
     return indices_type(found_.data(), static_cast<std::size_t>(count));
   }
 
 private:
   buffer<Index, typename E::memory_space> found_{"oktopk::contributed"};
-  order_workspace<E> workspace_;
 };
 
 } // namespace oktopk::detail

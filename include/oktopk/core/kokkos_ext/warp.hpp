@@ -212,11 +212,15 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
   return static_cast<std::int64_t>(team.league_rank()) * warps_in_team<Warp> + warp_number<Warp>(team);
 }
 
-/// Launches `teams` teams, each with `shared_bytes` of shared memory. Does nothing for 0 teams.
-template <class Warp, execution_space E, class Kernel>
+/// Launches `teams` teams, each with `shared_bytes` of shared memory. Does nothing for 0 teams. With `AtATime` so many
+/// run on a multiprocessor at a time, if their registers allow it, which the compiler sees to.
+template <class Warp, int AtATime = 0, execution_space E, class Kernel>
 void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_t shared_bytes, Kernel const& kernel) {
+  constexpr int threads = warps_in_team<Warp> * Warp::threads;
+  using policy_type = std::conditional_t<AtATime == 0 || threads == 1, Kokkos::TeamPolicy<E>,
+                                         Kokkos::TeamPolicy<E, Kokkos::LaunchBounds<threads, AtATime>>>;
   if (teams > 0) {
-    auto policy = Kokkos::TeamPolicy<E>(exec, static_cast<int>(teams), warps_in_team<Warp> * Warp::threads);
+    auto policy = policy_type(exec, static_cast<int>(teams), threads);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(shared_bytes)));
     Kokkos::parallel_for(label, policy, kernel);
   }
@@ -289,21 +293,36 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
   }
 }
 
+/// The part of `count` numbers that the calling thread takes: neighbours, so that it needs only one sum of the others.
+template <class Team>
+struct thread_share {
+  std::int64_t begin;
+  std::int64_t end;
+
+  KOKKOS_INLINE_FUNCTION thread_share(Team const& team, std::int64_t count) {
+    std::int64_t const each = (count + team.team_size() - 1) / team.team_size();
+    begin = team.team_rank() * each < count ? team.team_rank() * each : count;
+    end = begin + each < count ? begin + each : count;
+  }
+};
+
 /// Replaces the numbers by the sums of those before them, and returns the sum of all. Called by all threads of one
 /// team, which must see the numbers, and sees the results after a barrier.
 template <class Warp, class Team, class Number>
 KOKKOS_INLINE_FUNCTION Number exclusive_scan(Team const& team, Number* numbers, std::int64_t count, Number* shared) {
-  Number sum = 0;
-  for (std::int64_t first = 0; first < count; first += team.team_size()) {
-    std::int64_t const at = first + team.team_rank();
-    Number total = 0;
-    Number const before = sum_before<Warp, Team, Number>(team, at < count ? numbers[at] : Number(0), shared, total);
-    if (at < count) {
-      numbers[at] = sum + before;
-    }
-    sum += total;
+  thread_share<Team> const mine(team, count);
+  Number own = 0;
+  for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+    own += numbers[at];
   }
-  return sum;
+  Number total = 0;
+  Number before = sum_before<Warp, Team, Number>(team, own, shared, total);
+  for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+    Number const each = numbers[at];
+    numbers[at] = before;
+    before += each;
+  }
+  return total;
 }
 
 } // namespace oktopk::detail

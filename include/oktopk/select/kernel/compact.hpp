@@ -224,54 +224,104 @@ struct kept_magnitudes {
   }
 };
 
-/// The second task of the gathering pass if all candidates that pass are kept: computes the place of each tile.
+/// What the kernels that count and write the pieces pass on. The pieces of a team's warps are neighbours; only teams get a
+/// place, since one team computes all of them.
+struct piece_numbers {
+  std::int64_t* all;
+  std::int64_t pieces;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t& above(std::int64_t piece) const { return all[piece]; }
+  KOKKOS_INLINE_FUNCTION std::int64_t& ties(std::int64_t piece) const { return all[pieces + piece]; }
+  /// Candidates above the threshold of a team's pieces; then the place of their first entry.
+  KOKKOS_INLINE_FUNCTION std::int64_t& team_place(std::int64_t team) const { return all[2 * pieces + team]; }
+  /// Ties of a team's pieces; then those of all teams before.
+  KOKKOS_INLINE_FUNCTION std::int64_t& team_ties(std::int64_t team) const { return all[3 * pieces + team]; }
+
+  /// Computes the places, and returns the number of all entries; ties first, since a team keeps as many as are still
+  /// wanted. Called by all threads of one team, which must see the numbers.
+  template <class Warp, class Team>
+  KOKKOS_INLINE_FUNCTION std::int64_t place_teams(Team const& team, std::int64_t teams, std::int64_t wanted) const {
+    auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
+    thread_share<Team> const mine(team, teams);
+    std::int64_t own = 0;
+    for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+      own += team_ties(at);
+    }
+    std::int64_t total = 0;
+    std::int64_t before = sum_before<Warp, Team, std::int64_t>(team, own, scratch, total);
+    own = 0;
+    for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+      std::int64_t const next = before + team_ties(at);
+      team_place(at) += kept(next, wanted) - kept(before, wanted);
+      team_ties(at) = before;
+      own += team_place(at);
+      before = next;
+    }
+    std::int64_t place = sum_before<Warp, Team, std::int64_t>(team, own, scratch, total);
+    for (std::int64_t at = mine.begin; at < mine.end; ++at) {
+      std::int64_t const each = team_place(at);
+      team_place(at) = place;
+      place += each;
+    }
+    return total;
+  }
+
+  KOKKOS_INLINE_FUNCTION static std::int64_t kept(std::int64_t ties, std::int64_t wanted) {
+    return ties < wanted ? ties : wanted;
+  }
+};
+
+/// The second task of the gathering pass if all candidates that pass are kept: computes the places.
 struct place_tiles {
-  std::int64_t tiles = 0;
   candidate_run const* list = nullptr;
-  std::int64_t* numbers = nullptr; ///< as of `count_kept_kernel`
+  piece_numbers numbers;
 
   template <class Bits>
   KOKKOS_INLINE_FUNCTION void see(Bits) const {}
 
   template <class Warp, class Team>
   KOKKOS_INLINE_FUNCTION void finish(Team const& team, selection_record& record) const {
-    auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
-    for (std::int64_t at = team.team_rank(); at < tiles; at += team.team_size()) {
-      numbers[at] = list[at].size;
-      numbers[tiles + at] = 0;
+    constexpr std::int64_t width = warps_in_team<Warp>;
+    std::int64_t const teams = (numbers.pieces + width - 1) / width;
+    for (std::int64_t which = team.team_rank(); which < teams; which += team.team_size()) {
+      std::int64_t sum = 0;
+      for (std::int64_t at = which * width; at < (which + 1) * width && at < numbers.pieces; ++at) {
+        numbers.above(at) = list[at].size;
+        numbers.ties(at) = 0;
+        sum += list[at].size;
+      }
+      numbers.team_place(which) = sum;
+      numbers.team_ties(which) = 0;
     }
     team.team_barrier();
-    std::int64_t const kept = exclusive_scan<Warp>(team, numbers, tiles, scratch);
+    std::int64_t const kept = numbers.place_teams<Warp>(team, teams, every_entry);
     if (team.team_rank() == 0) {
       record.kept = kept;
     }
   }
 };
 
-/// Counts the kept candidates of each piece; then the last team computes the place of each piece.
-///
-/// A piece has two numbers. At first they are the number of its candidates above the threshold, and the number equal to
-/// it. Then they are the place of its first entry, and the number of ties before it.
+/// Counts the candidates of each piece; then the last team computes the places.
 template <class Warp, execution_space E, gradient_value Value>
 struct count_kept_kernel {
   candidate_pieces pieces;
   Value const* values;
   kept_magnitudes<Value> kept;
-  std::int64_t* numbers; ///< above, of all pieces; then ties
+  piece_numbers numbers;
   selection_record* record;
 
   KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
     if (!kept.is_known(*record)) {
       return;
     }
+    Warp const warp = warp_in<Warp>(team);
+    auto* const found = shared_in<std::int64_t>(team, 2 * numbers_to_scan<Warp>);
     std::int64_t const which = warp_number_in_league<Warp>(team);
-    std::int64_t const count = pieces.count;
-    if (which < count) {
-      Warp const warp = warp_in<Warp>(team);
+    int above = 0;
+    int ties = 0;
+    if (which < pieces.count) {
       bits_of<Value> const threshold = kept.threshold(*record);
       candidate_run const mine = pieces(which);
-      int above = 0;
-      int ties = 0;
       for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
         typename Warp::template per_lane<bits_of<Value>> magnitude;
         warp.each([&](int lane) {
@@ -281,24 +331,22 @@ struct count_kept_kernel {
         ties +=
             popcount(warp.ballot([&](int lane) { return first + lane < mine.size && magnitude[lane] == threshold; }));
       }
-      warp.once([&] {
-        numbers[which] = above;
-        numbers[count + which] = ties;
-      });
+    }
+    warp.once([&] {
+      if (which < pieces.count) {
+        numbers.above(which) = above;
+        numbers.ties(which) = ties;
+      }
+      found[warp_number<Warp>(team)] = above;
+      found[numbers_to_scan<Warp> + warp_number<Warp>(team)] = ties;
+    });
+    team.team_barrier();
+    if (team.team_rank() == 0) {
+      numbers.team_place(team.league_rank()) = sum_of(found, warps_in_team<Warp>);
+      numbers.team_ties(team.league_rank()) = sum_of(found + numbers_to_scan<Warp>, warps_in_team<Warp>);
     }
     if (is_last_team(team, &record->arrived)) {
-      // Ties first: a piece keeps as many as are still wanted.
-      auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
-      std::int64_t* const all_ties = numbers + count;
-      std::int64_t const wanted = kept.ties(*record);
-      std::int64_t const ties = exclusive_scan<Warp>(team, all_ties, count, scratch);
-      team.team_barrier();
-      for (std::int64_t at = team.team_rank(); at < count; at += team.team_size()) {
-        std::int64_t const next = at + 1 < count ? all_ties[at + 1] : ties;
-        numbers[at] += (next < wanted ? next : wanted) - (all_ties[at] < wanted ? all_ties[at] : wanted);
-      }
-      team.team_barrier();
-      std::int64_t const total = exclusive_scan<Warp>(team, numbers, count, scratch);
+      std::int64_t const total = numbers.template place_teams<Warp>(team, team.league_size(), kept.ties(*record));
       if (team.team_rank() == 0) {
         record->kept = total;
       }
@@ -315,7 +363,7 @@ struct write_kept_kernel {
   candidate_pieces pieces;
   Source from;
   kept_magnitudes<value_type> kept;
-  std::int64_t const* numbers;
+  piece_numbers numbers;
   index_type* indices;
   value_type* values;
   std::int64_t capacity; ///< nothing is written past it
@@ -338,8 +386,14 @@ private:
     bits_of<value_type> const threshold = kept.threshold(*record);
     std::int64_t const wanted = kept.ties(*record);
     candidate_run const mine = pieces(which);
-    std::int64_t out = numbers[which];
-    std::int64_t ties = numbers[pieces.count + which];
+    std::int64_t const team = which / warps_in_team<Warp>;
+    std::int64_t out = numbers.team_place(team);
+    std::int64_t ties = numbers.team_ties(team);
+    for (std::int64_t before = team * warps_in_team<Warp>; before < which; ++before) {
+      std::int64_t const next = ties + numbers.ties(before);
+      out += numbers.above(before) + numbers.kept(next, wanted) - numbers.kept(ties, wanted);
+      ties = next;
+    }
     for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
       typename Warp::template per_lane<value_type> x;
       warp.each([&](int lane) {
@@ -373,8 +427,9 @@ template <class Warp, execution_space E, gradient_index Index, gradient_value Va
 void count_kept(E const& exec, candidate_pieces const& pieces, Value const* values, kept_magnitudes<Value> const& kept,
                 selection_workspace<Index, Value, E> const& workspace) {
   auto const& device = workspace.on_device;
-  for_teams<Warp>("oktopk::select::count_kept", exec, teams_of_warps<Warp>(pieces.count), bytes_to_scan<Warp>,
-                  count_kept_kernel<Warp, E, Value>{pieces, values, kept, device.numbers.data(), device.record.data()});
+  for_teams<Warp>("oktopk::select::count_kept", exec, teams_of_warps<Warp>(pieces.count), 3 * bytes_to_scan<Warp>,
+                  count_kept_kernel<Warp, E, Value>{
+                      pieces, values, kept, {device.numbers.data(), pieces.count}, device.record.data()});
 }
 
 /// Writes the kept candidates, in order, no more than `capacity` entries; waits for `exec` and gives the record.
@@ -384,9 +439,15 @@ selection_record const& write_kept(char const* label, E const& exec, candidate_p
                                    workspace_for<Source, E> const& workspace) {
   auto const& device = workspace.on_device;
   for_teams<Warp>("oktopk::select::write_kept", exec, teams_of_warps<Warp>(pieces.count), 0,
-                  write_kept_kernel<Warp, E, Source>{pieces, from, kept, device.numbers.data(),
-                                                     workspace.indices.data(), workspace.values.data(), capacity,
-                                                     device.record.data(), device.host_copy.device().data()});
+                  write_kept_kernel<Warp, E, Source>{pieces,
+                                                     from,
+                                                     kept,
+                                                     {device.numbers.data(), pieces.count},
+                                                     workspace.indices.data(),
+                                                     workspace.values.data(),
+                                                     capacity,
+                                                     device.record.data(),
+                                                     device.host_copy.device().data()});
   device.host_copy.to_host(exec, 1, label);
   return *device.host_copy.host();
 }
@@ -394,9 +455,12 @@ selection_record const& write_kept(char const* label, E const& exec, candidate_p
 // The one pass over a source on a device. Each team loads a tile, row after row of its warps' lanes, and keeps it in
 // registers until it knows how many candidates pass; then it takes room for them and writes them side by side.
 
-/// Rows of a warp: loads that a lane has under way at a time, 128 bytes of them.
+/// Teams that a multiprocessor of a GPU runs at a time, which bounds their registers.
+inline constexpr int gathering_teams = 4;
+
+/// Rows of a warp: loads that a lane has under way at a time, 64 bytes of them.
 template <gradient_value Value>
-inline constexpr int gathered_rows = 128 / sizeof(Value);
+inline constexpr int gathered_rows = 64 / sizeof(Value);
 
 template <class Warp, gradient_value Value>
 inline constexpr std::int64_t tile_width = std::int64_t(warps_in_team<Warp>) * gathered_rows<Value> * Warp::lanes;
@@ -447,11 +511,14 @@ struct gather_kernel {
   static std::int64_t shared_bytes() { return std::int64_t(sizeof(shared_scratch)) + 256; } // `then` needs a little
 
   KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
-    std::int64_t const tile = static_cast<std::int64_t>(team.league_rank()) * width;
-    if (tile + width <= size) {
-      gather<true>(team, tile);
-    } else {
-      gather<false>(team, tile);
+    shared_scratch& shared = *shared_in<shared_scratch>(team, 1); // of all tiles
+    std::int64_t const count = (size + width - 1) / width;
+    for (std::int64_t which = team.league_rank(); which < count; which += team.league_size()) {
+      if ((which + 1) * width <= size) {
+        gather<true>(team, which, shared);
+      } else {
+        gather<false>(team, which, shared);
+      }
     }
     if (is_last_team(team, &record->arrived)) {
       then.template finish<Warp>(team, *record);
@@ -460,10 +527,10 @@ struct gather_kernel {
 
 private:
   template <bool Whole>
-  KOKKOS_INLINE_FUNCTION void gather(team_of<E> const& team, std::int64_t tile) const {
+  KOKKOS_INLINE_FUNCTION void gather(team_of<E> const& team, std::int64_t which, shared_scratch& shared) const {
+    std::int64_t const tile = which * width;
     Warp const warp = warp_in<Warp>(team);
     int const number = warp_number<Warp>(team);
-    shared_scratch& shared = *shared_in<shared_scratch>(team, 1);
     bits const least = threshold;
     int const first_place = number * rows * Warp::lanes; // in the tile
     std::int64_t const begin = tile + first_place;
@@ -475,24 +542,19 @@ private:
         x[row][lane] = Whole || i < size ? from.load(i) : value_type(0);
       });
     }
-    mask_type masks[std::size_t(rows)];
     typename Warp::template per_lane<bits> largest; // most lanes have nothing to write
     warp.each([&](int lane) { largest[lane] = 0; });
     for (int row = 0; row < rows; ++row) {
-      masks[row] = warp.ballot([&](int lane) {
+      mask_type const mask = warp.ballot([&](int lane) {
         std::int64_t const i = begin + row * Warp::lanes + lane;
         bits const magnitude = magnitude_bits(x[row][lane]);
         largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
         return (Whole || i < size) && magnitude >= least;
       });
+      warp.once([&] { shared.masks[number][row] = mask; });
     }
-    // Each lane counts one row.
-    warp.once([&] {
-      for (int row = 0; row < rows; ++row) {
-        shared.masks[number][row] = masks[row];
-      }
-    });
     warp.sync();
+    // Each lane counts one row.
     typename Warp::template per_lane<std::int32_t> counts;
     warp.each([&](int lane) { counts[lane] = lane < rows ? popcount(shared.masks[number][lane]) : 0; });
     std::int32_t const mine = warp.exclusive_scan(counts);
@@ -507,20 +569,18 @@ private:
     int const total = warp.broadcast([&] { return sum_of(shared.found, warps); });
     if (team.team_rank() == 0) {
       shared.target = Kokkos::atomic_fetch_add(&record->count, static_cast<std::int64_t>(total));
-      tiles[team.league_rank()] = {shared.target, total};
+      tiles[which] = {shared.target, total};
     }
     team.team_barrier();
     std::int64_t const target = shared.target;
-    if (target + total > capacity) {
-      return; // the same in the whole team
-    }
-    for (int first = 0; first < total; first += staged) {
+    for (int first = 0; first < total && target + total <= capacity; first += staged) { // the same in the whole team
       warp.each([&](int lane) {
         if (largest[lane] >= least) {
           mask_type const own = mask_type(1) << lane;
           for (int row = 0; row < rows; ++row) {
-            if ((masks[row] & own) != 0) {
-              int const at = before + shared.before[number][row] + rank_in<Warp::lanes>(masks[row], lane) - first;
+            mask_type const mask = shared.masks[number][row];
+            if ((mask & own) != 0) {
+              int const at = before + shared.before[number][row] + rank_in<Warp::lanes>(mask, lane) - first;
               if (at >= 0 && at < staged) {
                 shared.stage[at] = {x[row][lane], first_place + row * Warp::lanes + lane};
               }
@@ -563,8 +623,11 @@ auto gather_on_device(E const& exec, Source const& from, bits_of<value_of<Source
                                                     workspace.on_device.pieces.data(),
                                                     workspace.on_device.record.data(),
                                                     then};
-  for_teams<Warp>("oktopk::select::gather", exec, tiles_of<Warp, value_type>(from.size()), kernel.shared_bytes(),
-                  kernel);
+  // No more teams than run at a time: the end of a team costs as much as several tiles.
+  std::int64_t const most_teams = gathering_teams * std::max<std::int64_t>(1, exec.concurrency() / 2048);
+  for_teams<Warp, gathering_teams>("oktopk::select::gather", exec,
+                                   std::min(most_teams, tiles_of<Warp, value_type>(from.size())), kernel.shared_bytes(),
+                                   kernel);
   using entries = sparse_ref<index_type, value_type, typename E::memory_space>;
   return candidates<index_type, value_type, typename E::memory_space>(entries(kernel.indices, kernel.values, most));
 }
@@ -582,7 +645,7 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
   auto& device = workspace.on_device;
   device.reserve(exec, tiles);
   auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, workspace,
-                                               place_tiles{tiles, device.pieces.data(), device.numbers.data()});
+                                               place_tiles{device.pieces.data(), {device.numbers.data(), tiles}});
   return write_kept<Warp>("oktopk::select::compact", exec, {tiles, device.pieces.data()}, gathered,
                           {0, every_entry, capacity}, capacity, workspace)
       .count;

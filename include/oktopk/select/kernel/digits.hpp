@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
@@ -163,21 +164,28 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values,
   }
   team.team_barrier();
   std::int64_t const stride = static_cast<std::int64_t>(team.league_size()) * warps_in_team<Warp> * Warp::lanes;
-  for (std::int64_t first = warp_number_in_league<Warp>(team) * Warp::lanes; first < size; first += stride) {
-    typename Warp::template per_lane<std::int64_t> bin;
-    warp.each(
-        [&](int lane) { bin[lane] = first + lane < size ? which.bin(magnitude_bits(values[first + lane])) : -1; });
-    auto const last = warp.ballot([&](int lane) { return bin[lane] == bins - 1; });
-    warp.once([&] {
-      if (last != 0) {
-        Kokkos::atomic_fetch_add(&own[bins - 1], static_cast<std::uint32_t>(popcount(last)));
-      }
-    });
-    warp.each([&](int lane) {
-      if (bin[lane] >= 0 && bin[lane] < bins - 1) {
-        Kokkos::atomic_fetch_add(&own[bin[lane]], std::uint32_t(1));
-      }
-    });
+  constexpr int rows = 4; // loads that a lane has under way at a time
+  for (std::int64_t first = warp_number_in_league<Warp>(team) * Warp::lanes; first < size; first += rows * stride) {
+    typename Warp::template per_lane<std::int64_t> bin[std::size_t(rows)];
+    for (int row = 0; row < rows; ++row) {
+      std::int64_t const begin = first + row * stride;
+      warp.each([&](int lane) {
+        bin[row][lane] = begin + lane < size ? which.bin(magnitude_bits(values[begin + lane])) : -1;
+      });
+    }
+    for (int row = 0; row < rows; ++row) {
+      auto const last = warp.ballot([&](int lane) { return bin[row][lane] == bins - 1; });
+      warp.once([&] {
+        if (last != 0) {
+          Kokkos::atomic_fetch_add(&own[bins - 1], static_cast<std::uint32_t>(popcount(last)));
+        }
+      });
+      warp.each([&](int lane) {
+        if (bin[row][lane] >= 0 && bin[row][lane] < bins - 1) {
+          Kokkos::atomic_fetch_add(&own[bin[row][lane]], std::uint32_t(1));
+        }
+      });
+    }
   }
   team.team_barrier();
   for (std::int64_t bin = team.team_rank(); bin < bins; bin += team.team_size()) {
@@ -258,8 +266,8 @@ template <class Warp, bool Gathered, execution_space E, gradient_value Value>
 void count_digit_by_teams(E const& exec, std::int64_t candidates,
                           digit_kernel<Warp, Gathered, E, Value> const& kernel) {
   std::int64_t const bins = kernel.which.bins();
-  // Each team has enough candidates for the cost of its histogram, unless candidates are few.
-  std::int64_t const teams = std::clamp<std::int64_t>(candidates / std::max<std::int64_t>(4096, 2 * bins), 1, 256);
+  // Four candidates a thread at least; at most as many teams as a large GPU runs at a time.
+  std::int64_t const teams = std::clamp<std::int64_t>(candidates / 1024, 1, 1024);
   for_teams<Warp>("oktopk::select::count_digit", exec, teams,
                   bins * std::int64_t(sizeof(std::uint32_t)) + bytes_to_scan<Warp>, // to find the bin, too
                   kernel);

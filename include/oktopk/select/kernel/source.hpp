@@ -6,7 +6,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/core/write_in_order.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <cstddef>
@@ -307,16 +307,15 @@ struct device_selection_workspace {
   using memory_space = typename E::memory_space;
 
   buffer<candidate_run, memory_space> pieces{"oktopk::select::pieces"};
-  buffer<std::int64_t, memory_space> numbers{"oktopk::select::piece_numbers"}; ///< two a piece
+  buffer<std::int64_t, memory_space> numbers{"oktopk::select::piece_numbers"}; ///< two a piece, and two a team
   buffer<std::int64_t, memory_space> sums{"oktopk::select::sums", true};       ///< of a digit; zero between kernels
   buffer<std::uint32_t, memory_space> sums_u32{"oktopk::select::sums", true};  ///< where they are below 2^32
   buffer<selection_record, memory_space> record{"oktopk::select::record", true};
   shared_numbers<selection_record, E> host_copy{"oktopk::select::told"};
-  order_workspace<E> order;
 
   void reserve(E const& exec, std::int64_t most_pieces) {
     pieces.reserve(exec, most_pieces);
-    numbers.reserve(exec, 2 * most_pieces);
+    numbers.reserve(exec, 4 * most_pieces);
     record.reserve(exec, 1);
     host_copy.reserve(exec, 1);
   }
