@@ -13,13 +13,9 @@
 #include <utility>
 #include <vector>
 
-namespace oktopk::in_process {
-struct planned_fault;
-}
-
 namespace oktopk::detail {
 
-/// Thrown in a rank that dies in a simulation: no `std::exception`, so that no program handles it.
+/// Thrown in a rank that dies by the events of a test: no `std::exception`, so that no program handles it.
 struct rank_died {};
 
 class in_process_group;
@@ -27,7 +23,7 @@ struct in_process_message;
 class in_process_schedule;
 
 /// Decides which rank runs next and what happens to messages. Here a rank runs until it waits, and a message arrives
-/// when its two sides have met. A simulation overrides this (`comm/simulation.hpp`).
+/// when its two sides have met. Simulated worlds of tests override this.
 class in_process_events {
 public:
   in_process_events() = default;
@@ -204,11 +200,11 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
-  void const* group = nullptr;                    ///< group in which it is sent
-  int fiber = 0;                                  ///< fibre that owns it: its rank in the communicator of all ranks
-  std::uint64_t number = 0;                       ///< in a simulation: its number among all messages of its rank
-  in_process::planned_fault const* hit = nullptr; ///< in a simulation: the planned fault that strikes it
-  in_process_message* next = nullptr;             ///< next message in its line
+  void const* group = nullptr;        ///< group in which it is sent
+  int fiber = 0;                      ///< fibre that owns it: its rank in the communicator of all ranks
+  std::uint64_t number = 0;           ///< of the events alone, which may number the messages of a rank
+  void const* mark = nullptr;         ///< of the events alone
+  in_process_message* next = nullptr; ///< next message in its line
 };
 
 /// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,

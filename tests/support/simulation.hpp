@@ -179,7 +179,7 @@ public:
 
   in_process_message* post(in_process_group& group, in_process_message message) override {
     message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.hit = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
+    message.mark = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
       return !hits_rank(what) && (message.size > 0 || what != in_process::injected_fault::bit_flip);
     });
     if (is_hit_by(message, in_process::injected_fault::loss)) {
@@ -190,7 +190,7 @@ public:
     in_process_message* const added = group.meet(message);
     if (is_hit_by(message, in_process::injected_fault::doubling)) {
       message.data = copies_.emplace_back(message.data, message.data + message.size).data();
-      message.hit = nullptr;
+      message.mark = nullptr;
       group.meet(message); // nobody waits for this one
     }
     return added;
@@ -268,8 +268,13 @@ private:
     return what == in_process::injected_fault::death || what == in_process::injected_fault::stop;
   }
 
+  // The planned fault that strikes a marked message.
+  static in_process::planned_fault const& planned(in_process_message const& message) {
+    return *static_cast<in_process::planned_fault const*>(message.mark);
+  }
+
   static bool is_hit_by(in_process_message const& message, in_process::injected_fault what) {
-    return message.hit != nullptr && message.hit->what == what;
+    return message.mark != nullptr && planned(message).what == what;
   }
 
   // The first planned fault of a kind that strikes the message which was counted last, or null. It happens now.
@@ -372,7 +377,7 @@ private:
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
     bool const late = is_hit_by(message, in_process::injected_fault::delay);
-    return late ? in_process_schedule::sum(usual, message.hit->time) : usual;
+    return late ? in_process_schedule::sum(usual, planned(message).time) : usual;
   }
 
   void land(std::vector<flight>::iterator which) {
@@ -392,7 +397,7 @@ private:
     deliver(*from, *to);
     std::uint64_t const bits = 8 * std::min(to->arrived, to->size);
     if (is_hit_by(*from, in_process::injected_fault::bit_flip) && bits > 0) {
-      std::uint64_t const bit = from->hit->bit;
+      std::uint64_t const bit = planned(*from).bit;
       to->data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }
   }
