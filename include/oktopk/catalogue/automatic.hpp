@@ -33,7 +33,7 @@ namespace catalogue {
 
 /// Forecasts over P ranks of all schemes that have `expected_cost`, in the order of the catalogue.
 /// `in_free_order`: messages of the communicator are not ordered by the instance.
-template <execution_space E, gradient_value Value, gradient_index Index>
+template <execution_space E, gradient_value Value, gradient_index Index, class = detail::compiled_for>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order = true);
 
 } // namespace catalogue
