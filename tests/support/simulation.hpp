@@ -112,20 +112,6 @@ struct simulation {
   bool yields_at_messages = true;  ///< true if other ranks may run whenever a message is started
   simulated_run* result = nullptr; ///< gets the counts when all ranks have ended; outlives the world
 
-  /// The fault of these settings for so many ranks; empty if there is none.
-  std::string problem(int ranks) const {
-    constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
-    if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
-      return "messages and steps of a simulation take 0 to 24 hours";
-    }
-    for (planned_fault const& each : faults.faults) {
-      if (each.rank < 0 || each.rank >= ranks || each.message < 1 || each.time.count() < 0) {
-        return "there is no " + each.text() + " of " + std::to_string(ranks) + " ranks";
-      }
-    }
-    return {};
-  }
-
   std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
 };
 
@@ -418,9 +404,6 @@ private:
 namespace oktopk::in_process {
 
 inline std::unique_ptr<detail::in_process_events> simulation::operator()(int ranks) const {
-  if (std::string const wrong = problem(ranks); !wrong.empty()) {
-    throw error(fault::option_out_of_range, "in_process::run: " + wrong);
-  }
   return std::make_unique<detail::simulated_events>(*this, ranks);
 }
 
