@@ -156,8 +156,8 @@ public:
       }
       broken.throw_if_happened();
       auto const gave_up = [&](int each) { return each != rank && seat(each).gave_up.load() != 0; };
-      if (int const teller = first_of(gave_up, true); teller < size) {
-        broken.fail(abandoned_by(teller, during, reason_of(teller)));
+      if (int const aborted_by = first_of(gave_up, true); aborted_by < size) {
+        broken.fail(abandoned_by(aborted_by, during, reason_of(aborted_by)));
       }
       auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
       bool const is_late = has_limit() && left.count() <= 0;

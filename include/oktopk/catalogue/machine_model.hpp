@@ -61,7 +61,7 @@ struct machine_model {
 
   /// Seconds of a call whose entries have a format of that name; a format that was not measured counts as the slowest
   /// one.
-  double seconds(call_cost const& cost, std::string_view format) const {
+  double seconds(detail::call_cost const& cost, std::string_view format) const {
     double encode = 0;
     double decode = 0;
     for (format_speed const& each : formats) {
@@ -80,7 +80,9 @@ struct machine_model {
   }
 
   /// Seconds of a call that its bytes take.
-  double transfer(call_cost const& cost) const { return std::max(cost.bytes * seconds_per_byte - head_start, 0.0); }
+  double transfer(detail::call_cost const& cost) const {
+    return std::max(cost.bytes * seconds_per_byte - head_start, 0.0);
+  }
 
   /// Calls `take(name, number)` for each number.
   template <class Model, class Take>

@@ -24,14 +24,14 @@ namespace oktopk {
 
 /// A scheme of the catalogue and the time that it is expected to take.
 struct forecast {
-  std::string text;     ///< for `make_allreduce`
-  std::string format;   ///< of the entries, or of the coded values, as `machine_model` names it
-  call_cost cost;       ///< of a steady call
-  bool exact = false;   ///< same bits as `ok_topk`
-  bool rounded = false; ///< by a lossy format or codec
-  bool dense = false;   ///< the update has every value
-  double predicted = 0; ///< seconds of a call
-  double measured = 0;  ///< seconds of the slowest rank, the median of the calls on trial; 0 before
+  std::string text;       ///< for `make_allreduce`
+  std::string format;     ///< of the entries, or of the coded values, as `machine_model` names it
+  detail::call_cost cost; ///< of a steady call
+  bool exact = false;     ///< same bits as `ok_topk`
+  bool rounded = false;   ///< by a lossy format or codec
+  bool dense = false;     ///< the update has every value
+  double predicted = 0;   ///< seconds of a call
+  double measured = 0;    ///< seconds of the slowest rank, the median of the calls on trial; 0 before
 };
 
 namespace detail {
@@ -93,7 +93,7 @@ public:
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
       std::string const& text = forecasts_[each].text;
-      call_cost const& cost = forecasts_[each].cost;
+      detail::call_cost const& cost = forecasts_[each].cost;
       if (is_short && cost.bytes > 0 && text != chosen_ &&
           !sent.emplace(scheme_of(text), cost.messages, cost.beside, cost.bytes).second) {
         return true; // another format that sends as much

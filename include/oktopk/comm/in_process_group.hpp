@@ -256,7 +256,7 @@ struct in_process_member : shared_state {
   in_process_group* group = nullptr;
   int rank = 0;
   int fiber = 0;
-  int teller = -1;               ///< rank that told this rank that it has given up
+  int aborted_by = -1;           ///< rank that told this rank that it has given up
   revocation received;           ///< the reason of that rank
   void* joined = nullptr;        ///< its values in an allreduce
   std::size_t joined_size = 0;   ///< number of these values
@@ -327,8 +327,8 @@ public:
   void abort(member& mine, error const& why) noexcept {
     mine.broken.note(why);
     for (member& other : members_) {
-      if (!other.broken && other.teller < 0) {
-        other.teller = mine.rank;
+      if (!other.broken && other.aborted_by < 0) {
+        other.aborted_by = mine.rank;
         other.received.note(why);
       }
     }
@@ -338,7 +338,7 @@ public:
   /// happens.
   template <class Ready, class Report>
   void wait(member& mine, Ready const& ready, Report const& report) {
-    auto const ready_or_told = [&] { return ready() || mine.teller >= 0 || mine.broken; };
+    auto const ready_or_told = [&] { return ready() || mine.aborted_by >= 0 || mine.broken; };
     auto const describe = [&] { return report().open(); };
     switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
     case wait_end::ready:
@@ -450,8 +450,8 @@ private:
 
   static void throw_if_broken(member& mine) {
     mine.broken.throw_if_happened();
-    if (mine.teller >= 0) {
-      mine.broken.fail(abandoned_by(mine.teller, mine.during, mine.received.reason()));
+    if (mine.aborted_by >= 0) {
+      mine.broken.fail(abandoned_by(mine.aborted_by, mine.during, mine.received.reason()));
     }
   }
 
