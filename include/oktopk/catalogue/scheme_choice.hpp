@@ -88,7 +88,10 @@ public:
     std::ranges::stable_sort(trials_, {}, predicted);
     double const best = predicted(trials_.front());
     bool const is_short = best < long_call;
-    std::array<bool, 2> seen{}; // a sparse scheme, a dense one
+    std::size_t const most = is_short ? most_trials : most_long_trials;
+    double const slack = is_short ? trial_slack : long_slack;
+    double const slack_of_first = changed ? 2 * trial_slack : slack; // of the best sparse scheme and the best dense one
+    std::array<bool, 2> seen{};                                      // a sparse scheme, a dense one
     std::set<std::tuple<std::string, double, double, double>> sent;
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
@@ -98,11 +101,10 @@ public:
           !sent.emplace(scheme_of(text), cost.messages, cost.beside, cost.bytes).second) {
         return true; // another format that sends as much
       }
-      bool const is_late = place++ >= (is_short ? most_trials : most_long_trials);
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
-      double const slack = changed && first_of_kind ? 2 * trial_slack : is_short ? trial_slack : long_slack;
-      bool const is_far = predicted(each) > slack * best + machine_.noise || (is_late && !first_of_kind);
-      return is_far && text != chosen_; // the chosen scheme is always tried, too
+      bool const is_late = place++ >= most && !first_of_kind;
+      bool const is_far = predicted(each) > (first_of_kind ? slack_of_first : slack) * best + machine_.noise;
+      return (is_late || is_far) && text != chosen_; // the chosen scheme is always tried, too
     });
     in_rematch_ = false;
     begin_round(false, round_calls);
