@@ -178,16 +178,16 @@ public:
     if (MPI_Iprobe(MPI_ANY_SOURCE, notice_tag, comm, &there, &status) != MPI_SUCCESS || there == 0) {
       return;
     }
-    int const teller = status.MPI_SOURCE;
+    int const aborted_by = status.MPI_SOURCE;
     std::array<char, longest_notice> text{};
     int length = 0;
-    if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, teller, notice_tag, comm, &status) !=
+    if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, aborted_by, notice_tag, comm, &status) !=
             MPI_SUCCESS ||
         MPI_Get_count(&status, MPI_CHAR, &length) != MPI_SUCCESS) {
       length = 0;
     }
     std::size_t const known = static_cast<std::size_t>(std::max(length, 0));
-    broken.fail(abandoned_by(teller, during, std::string(text.data(), known)));
+    broken.fail(abandoned_by(aborted_by, during, std::string(text.data(), known)));
   }
 
   /// Polls `done()` within the time limit, and yields the core in between. `report()` tells what was waited for. Looks

@@ -17,6 +17,14 @@
 
 namespace oktopk_tests {
 
+/// A policy that can be copied and made from its options, and nothing else.
+template <class Policy>
+struct strict : Policy {
+  explicit strict(typename Policy::options how) : Policy(how) {}
+  strict(strict const&) = default;
+  strict& operator=(strict const&) = delete;
+};
+
 /// The entries of an update.
 template <class Update>
 auto sums_in(Update const& update) {

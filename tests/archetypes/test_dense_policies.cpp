@@ -136,6 +136,8 @@ public:
   static char const* problem() { return ""; }
   static std::string name_after(std::string const& algorithm) { return algorithm + " on an archetype"; }
   static bool codes(std::int64_t) { return true; }
+  static bool ranks_may_differ(bool) { return false; }
+  static char const* fault_of_coding_anew() { return ""; }
   static std::int64_t segment() { return 20; }
 
   template <class Value>
@@ -177,6 +179,8 @@ DEFECT(no_wire, wire_without_description, derived_wire, void describe() = delete
 DEFECT(no_wire, wire_without_name, derived_wire, void name_after() = delete);
 DEFECT(no_wire, wire_without_size, derived_wire, void encoded_bytes() = delete);
 DEFECT(no_wire, wire_of_narrow_segment, derived_wire, static int segment());
+DEFECT(no_wire, wire_of_unknown_results, derived_wire, void ranks_may_differ() = delete);
+DEFECT(no_wire, wire_without_fault, derived_wire, void fault_of_coding_anew() = delete);
 DEFECT(no_wire, wire_that_codes_at_will, derived_wire, void codes() = delete);
 class wire_without_buffers : public archetype_wire {
 public:

@@ -1,63 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The concepts `selector` and `selection_group`: what they ask for is enough, and each part of it is asked for.
+// The concepts `selector` and `selection_group`: each part of them is asked for, and what `selection_group` asks for is
+// enough. tests/extending runs ok_topk and sgd with this selector.
 
 #include "archetypes/suite.hpp"
-#include "support/policies.hpp"
+#include "extending/at_least_one.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/sgd.hpp>
 
 using namespace oktopk_tests;
 
 namespace {
 
-// Whatever is at least a fixed magnitude; not to be assigned or made without options.
-class archetype {
-public:
-  struct options {
-    double least = 0;
-  };
-  template <class Value>
-  struct state {
-    bool is_sound(std::int64_t) const { return true; }
-    void list_facts(oktopk::agreement&) const {}
-  };
-
-  explicit archetype(options how) : least_(how.least) {}
-  archetype(archetype const&) = default;
-  archetype& operator=(archetype const&) = delete;
-
-  static char const* name() { return "archetype"; }
-  char const* describe() const { return "archetype"; }
-  char const* problem() const { return ""; }
-  bool bounded() const { return false; }
-  std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
-
-  template <class E, class Index, class Value, class Group, class Source>
-  oktopk::selection<Index, Value, typename E::memory_space>
-  select(oktopk::selection_context<E, Index, Value, Group> const& context, Source const& source, state<Value>&) const {
-    auto& workspace = context.workspace;
-    workspace.reserve(context.exec, source.size());
-    context.exec.fence();
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < source.size(); ++i) {
-      auto const x = source.load(i);
-      if (std::fabs(static_cast<double>(x)) >= least_) {
-        workspace.indices.data()[count] = source.index(i);
-        workspace.values.data()[count] = x;
-        count += 1;
-      }
-    }
-    return {workspace.entries(count), context.group.gather_counts(count), false};
-  }
-
-private:
-  double least_;
-};
+using archetype = strict<at_least_one>;
 
 static_assert(oktopk::selector<archetype>);
 
@@ -211,27 +167,6 @@ TEST_CASE("a selector that cannot be copied is none, for the algorithms keep cop
 
 TEST_CASE("a selector that takes no accumulator in the making is none, for sgd hands those over") {
   CHECK_FALSE(oktopk::selector<selects_from_memory_only>);
-}
-
-TEST_CASE("ok_topk runs with selectors that have what the concept asks for and nothing else") {
-  constexpr std::int64_t length = 700;
-  using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    policies_of<oktopk::coo<>, archetype, archetype>>;
-  for (int const ranks : {1, 3, 8}) {
-    auto const parts = selections<float>(ranks, length, [](auto const& entries) { return at_least(entries, 900.0F); });
-    auto const expected = at_least(sums_of(parts, length), 1000.0F);
-    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-      algorithm allreduce(host_execution(), comm,
-                          {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
-      CHECK((sums_in(allreduce(seeded_whole_numbers<float>(length, comm.rank()))) == expected));
-      CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
-
-      // The same out of sgd, where the accumulator is formed as it is selected from.
-      oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 1});
-      vector_of<float> const weights("weights", length);
-      CHECK((sums_in(optimizer.step(weights, seeded_whole_numbers<float>(length, comm.rank()))) == expected));
-    });
-  }
 }
 
 TEST_CASE("selectors run in a group that has what the concept asks for and nothing else") {

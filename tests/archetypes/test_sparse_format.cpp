@@ -1,16 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The concept `sparse_format`: what it asks for is enough, and each part of it is asked for.
+// The concept `sparse_format`: each part of it is asked for. tests/extending runs ok_topk with this model.
 
 #include "archetypes/suite.hpp"
-#include "support/policies.hpp"
-
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/comm/in_process.hpp>
-#include <oktopk/select/exact.hpp>
-
-#include <cstring>
+#include "extending/pairs.hpp"
 
 using namespace oktopk_tests;
 
@@ -18,35 +12,7 @@ namespace {
 
 using host_entries = oktopk::sparse_ref<std::int32_t, double, Kokkos::HostSpace>;
 
-// No template anywhere, one execution space, a name that is no std::string: pairs of index and value.
-struct archetype {
-  using index_type = std::int32_t;
-  using value_type = double;
-
-  static char const* name() { return "archetype"; }
-  static constexpr bool lossless = true;
-  static constexpr bool exact_size = true;
-  static constexpr int bytes_per_cut = 0;
-  static std::int64_t max_encoded_bytes(std::int64_t count, oktopk::region) { return count * 12; }
-
-  static std::int64_t encode(host_execution const& exec, host_entries entries, oktopk::region, std::byte* out) {
-    exec.fence();
-    for (std::int64_t i = 0; i < entries.size(); ++i) {
-      std::memcpy(out + 12 * i, &entries.indices(i), 4);
-      std::memcpy(out + 12 * i + 4, &entries.values(i), 8);
-    }
-    return entries.size() * 12;
-  }
-
-  static void decode(host_execution const& exec, std::byte const* in, std::int64_t, std::int64_t count, oktopk::region,
-                     std::int32_t* indices, double* values) {
-    exec.fence();
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::memcpy(indices + i, in + 12 * i, 4);
-      std::memcpy(values + i, in + 12 * i + 4, 8);
-    }
-  }
-};
+using archetype = pairs<double>;
 
 static_assert(oktopk::sparse_format<archetype>);
 
@@ -92,17 +58,3 @@ DEFECT(only_uncoded, decode_tells_too_much, archetype,
                           std::int32_t*, double*));
 
 } // namespace
-
-TEST_CASE("ok_topk runs with a format that has what the concept asks for and nothing else") {
-  constexpr std::int64_t length = 700;
-  constexpr std::int64_t k = 30;
-  using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    policies_of<archetype, oktopk::exact, oktopk::exact>>;
-  for (int const ranks : {1, 3, 8}) {
-    auto const expected = top_of_sums<double>(ranks, length, k);
-    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-      algorithm allreduce(host_execution(), comm, {.length = length, .k = k});
-      CHECK((sums_in(allreduce(seeded_whole_numbers<double>(length, comm.rank()))) == expected));
-    });
-  }
-}

@@ -481,7 +481,7 @@ TEST_CASE("automatic: a message that is late once does not make the network slow
 
 TEST_CASE("automatic: a meeting counts once a call, and an idle network takes the first bytes at once", "[automatic]") {
   machine_model machine = network(1e-6, 1e-9);
-  call_cost const cost{.messages = 2, .bytes = 5000};
+  detail::call_cost const cost{.messages = 2, .bytes = 5000};
   CHECK(machine.seconds(cost, "") == Approx(7e-6));
   machine.meeting = 3e-6;
   machine.head_start = 2e-6;
@@ -489,7 +489,7 @@ TEST_CASE("automatic: a meeting counts once a call, and an idle network takes th
   CHECK(machine.transfer(cost) == Approx(3e-6));
   machine.head_start = 1; // takes off no more than the bytes
   CHECK(machine.seconds(cost, "") == Approx(5e-6));
-  CHECK(machine.seconds(call_cost{}, "") == 0); // a rank alone meets nobody
+  CHECK(machine.seconds(detail::call_cost{}, "") == 0); // a rank alone meets nobody
 }
 
 TEST_CASE("automatic: a network of a given rate takes no bytes at once", "[automatic]") {
@@ -518,7 +518,7 @@ TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]
   std::ostringstream rows;
   rows.precision(4);
   for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
-    call_cost const& cost = each.cost;
+    detail::call_cost const& cost = each.cost;
     if (each.text.find("values=") == std::string::npos) {
       rows << "| `" << each.text << "` | " << cost.messages << " | " << cost.beside << " | " << 1e-3 * cost.bytes
            << " | " << 1e-3 * cost.selected << " | " << 1e-3 * cost.encoded << " | " << 1e-3 * cost.decoded << " | "

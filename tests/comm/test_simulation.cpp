@@ -207,15 +207,6 @@ TEST_CASE("messages of a rank are lost, doubled, delayed and damaged as planned"
   }
 }
 
-TEST_CASE("a plan says what it is") {
-  oktopk::in_process::fault_plan const plan{{{.what = injected_fault::stop, .rank = 2, .message = 17, .time = 500ms},
-                                             {.what = injected_fault::bit_flip, .rank = 0, .message = 3, .bit = 77},
-                                             {.what = injected_fault::death, .rank = 1, .message = 1}}};
-  CHECK(plan.text() == "stop of rank 2 at its message 17 for 0.500000 s; bit_flip of rank 0 at its message 3, bit 77; "
-                       "death of rank 1 at its message 1");
-  CHECK(oktopk::in_process::fault_plan{}.text() == "no faults");
-}
-
 TEST_CASE("the survivors of a death have a communicator of their own, in their order") {
   std::vector<int> sums(5, -1);
   std::vector<int> places(5, -1);
@@ -287,26 +278,6 @@ TEST_CASE("survivors wait no longer than the limit") {
   CHECK(unlike(heard[0], fault::timed_out, "for all that are left to join the survivors") == "");
 }
 
-TEST_CASE("a plan that cannot be carried out is refused") {
-  auto const said = [](oktopk::in_process::simulation const& how) {
-    oktopk::in_process::options options;
-    options.simulated = how;
-    return outcome_of([&] {
-      oktopk::in_process::run(
-          2, [](in_process_communicator) {}, options);
-    });
-  };
-  for (planned_fault const& bad : {planned_fault{.rank = 2}, planned_fault{.rank = -1}, planned_fault{.message = 0},
-                                   planned_fault{.what = injected_fault::stop, .time = -1ns}}) {
-    outcome const heard = said({.faults = {{bad}}});
-    CHECK(unlike(heard, fault::option_out_of_range, "there is no " + bad.text() + " of 2 ranks") == "");
-  }
-  CHECK(said({.message_time = -1ns}).code == fault::option_out_of_range);
-  CHECK(said({.message_time = 25h}).code == fault::option_out_of_range);
-  CHECK(said({.step_time = -1ns}).code == fault::option_out_of_range);
-  CHECK(said({.message_time = 0ns, .step_time = 0ns}).code == fault::none);
-}
-
 TEST_CASE("times that are too long to be counted are for ever") {
   auto const most = std::chrono::nanoseconds::max();
   planned_fault const delay{.what = injected_fault::delay, .message = 1, .time = most};
@@ -316,26 +287,4 @@ TEST_CASE("times that are too long to be counted are for ever") {
   });
   CHECK(heard[0].code == fault::deadlock); // nothing that could still happen
   CHECK(heard[1] == heard[0]);
-}
-
-TEST_CASE("what has happened is told: messages, faults and the time") {
-  oktopk::in_process::simulated_run run;
-  planned_fault const stop{.what = injected_fault::stop, .rank = 1, .message = 3, .time = 1s};
-  oktopk::in_process::options how;
-  how.simulated = oktopk::in_process::simulation{
-      .seed = 1, .faults = {{stop, {.what = injected_fault::death, .rank = 0, .message = 100}}}, .result = &run};
-  oktopk::in_process::run(
-      2,
-      [](in_process_communicator comm) {
-        pass_around(comm, 0);
-        pass_around(comm, 1);
-        float x = 1;
-        comm.allreduce(std::span(&x, 1), reduction::max, phase::control);
-      },
-      how);
-  CHECK(run.messages == std::vector<std::int64_t>{5, 5});
-  REQUIRE(run.injections.size() == 1); // rank 0 has not come to its hundredth message
-  CHECK(run.injections[0].what == stop);
-  CHECK(run.end >= 1s);
-  CHECK(run.events > 10);
 }

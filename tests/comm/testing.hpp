@@ -6,10 +6,10 @@
 #include "support/caught.hpp"
 #include "support/collect.hpp"
 #include "support/messages.hpp"
+#include "support/simulation.hpp"
 
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/simulation.hpp>
 
 #include <array>
 #include <chrono>

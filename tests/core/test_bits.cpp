@@ -5,6 +5,7 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/value_forms.hpp>
 
 #include <bit>
 

@@ -3,6 +3,7 @@
 
 // The policies that docs/extending.md shows pass the suites that it names. The headers in extending/ are made of the page.
 
+#include "archetypes/suite.hpp"
 #include "codec/suite.hpp"
 #include "exchange/gather_suite.hpp"
 #include "partition/suite.hpp"
@@ -17,6 +18,7 @@
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/sgd.hpp>
 
 #include <set>
 
@@ -58,18 +60,29 @@ TEST_CASE("truncated16 is a codec") {
   CHECK(fault_on_non_finite<float>(truncated16()) == "");
 }
 
-TEST_CASE("ok_topk takes all of them at once") {
+TEST_CASE("ok_topk and sgd take all of them at once, and ask for no more than the concepts do") {
   using comm_type = oktopk::in_process_communicator;
-  using allreduce_type =
-      oktopk::ok_topk<execution, comm_type,
-                      policies_of<pairs<>, at_least_one, oktopk::exact, aligned, backwards, without_balance>>;
-  oktopk::in_process::run(5, [](comm_type comm) {
-    allreduce_type allreduce(execution(), comm, {.length = 1000, .k = 3});
-    std::vector<float> values(1000, 0.5F);
-    values[100] = values[500] = values[999] = static_cast<float>(1 + comm.rank());
-    auto const& update = allreduce(to_view(values));
-    CHECK(update.indices().extent(0) == 3);
-    CHECK(update.contributed().extent(0) == 3);
-    CHECK(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.values())(0) == 15);
-  });
+  using selector_type = strict<at_least_one>;
+  using allreduce_type = oktopk::ok_topk<
+      execution, comm_type,
+      policies_of<pairs<>, selector_type, selector_type, strict<aligned>, strict<backwards>, strict<without_balance>>>;
+  for (int const ranks : {1, 2, 5, 8}) {
+    oktopk::in_process::run(ranks, [&](comm_type comm) {
+      allreduce_type allreduce(execution(), comm, {.length = 1000, .k = 3});
+      std::vector<float> values(1000, 0.5F);
+      values[100] = values[500] = values[999] = static_cast<float>(1 + comm.rank());
+      auto const gradient = to_view(values);
+      auto const check = [&](auto const& update) {
+        CHECK(to_vector(update.indices()) == std::vector<std::int32_t>{100, 500, 999});
+        CHECK(update.contributed().extent(0) == 3);
+        CHECK(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.values())(0) ==
+              static_cast<float>(ranks * (ranks + 1)) / 2);
+      };
+      check(allreduce(gradient));
+      // The accumulator is formed as it is selected from.
+      oktopk::sgd optimizer(execution(), allreduce, {.learning_rate = 1});
+      Kokkos::View<float*, memory> const weights("weights", 1000);
+      check(optimizer.step(weights, gradient));
+    });
+  }
 }

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "fuzz/record.hpp"
-
-#include <oktopk/comm/simulation.hpp>
+#include "support/simulation.hpp"
 
 #include <chrono>
 

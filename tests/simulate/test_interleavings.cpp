@@ -6,10 +6,10 @@
 #include "support/catch.hpp"
 #include "support/messages.hpp"
 #include "support/seeded.hpp"
+#include "support/simulation.hpp"
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/simulation.hpp>
 
 #include <set>
 #include <unordered_set>

@@ -136,11 +136,11 @@ TEST_CASE("entries are parted by whether their indices are in another list") {
       CHECK(std::equal(right.indices.begin(), right.indices.end(), got.begin()));
       CHECK(std::equal(right.values.begin(), right.values.end(), got_values.begin()));
     };
-    check(oktopk::detail::entries_by_membership<false, execution, std::int32_t, float>(exec, given, list, found.data(),
-                                                                                       found_values.data()),
+    check(oktopk::detail::difference<execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                     found_values.data()),
           expected[0]);
-    check(oktopk::detail::entries_by_membership<true, execution, std::int32_t, float>(exec, given, list, found.data(),
-                                                                                      found_values.data()),
+    check(oktopk::detail::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                         found_values.data()),
           expected[1]);
   }
 }

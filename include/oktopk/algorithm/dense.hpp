@@ -62,7 +62,7 @@ public:
   using typename base::update_type;
 
   struct options {
-    element_count length = 0;                              ///< of the accumulators
+    detail::element_count length = 0;                      ///< of the accumulators
     typename detail::options_of<Reduce>::type reduce = {}; ///< options of `Reduce`, if it has any
 
     template <class Options, class Visit>
@@ -108,7 +108,7 @@ public:
   /// The work of a call: the messages that `Reduce` tells, the bytes of its bound, which is a good estimate, and two
   /// passes over the vector in addition to the sums. The reduction of a coded vector decodes each piece that arrives
   /// and encodes each piece that it sends.
-  static call_cost expected_cost(options const& how, int ranks)
+  static detail::call_cost expected_cost(options const& how, int ranks)
     requires requires(Reduce const& reduce) { reduce.expected_messages(std::int64_t(), 1); }
   {
     auto const reduce = detail::configured<Reduce>(how.reduce);

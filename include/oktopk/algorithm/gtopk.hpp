@@ -97,7 +97,7 @@ public:
   }
 
   /// Up the tree and down again: in each step half of the ranks wait for the other half.
-  static call_cost expected_cost(Format const& format, int ranks, double length, double k) {
+  static detail::call_cost expected_cost(Format const& format, int ranks, double length, double k) {
     double const steps = 2 * doubling_steps(ranks);
     return {.messages = steps,
             .bytes = steps * (expected_bytes(format, k, length) + header_bytes),
@@ -149,8 +149,8 @@ private:
       std::int64_t const count =
           outcome.dropped.size() == 0
               ? 0
-              : entries_by_membership<true, E, index_type, value_type>(call.exec, outcome.dropped, outcome.sums.indices,
-                                                                       losses_.indices.data(), losses_.values.data());
+              : common_entries<E, index_type, value_type>(call.exec, outcome.dropped, outcome.sums.indices,
+                                                          losses_.indices.data(), losses_.values.data());
       outcome.dropped = losses_.entries(count);
     }
     return outcome;
@@ -205,8 +205,8 @@ private:
       return kept;
     }
     dropped_.reserve(exec, entries.size());
-    std::int64_t const count = entries_by_membership<false, E, index_type, value_type>(
-        exec, entries, kept.indices, dropped_.indices.data(), dropped_.values.data());
+    std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
+                                                                     dropped_.indices.data(), dropped_.values.data());
     dropped_sum_.add(exec, {dropped_.indices.data(), dropped_.values.data(), count});
     return kept;
   }
@@ -307,9 +307,9 @@ public:
   using typename base::value_type;
 
   struct options {
-    element_count length = 0;        ///< of the accumulators
-    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    detail::element_count length = 0; ///< of the accumulators
+    std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename Policies::local_selector::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
     format_type format{};       ///< of the entries on the wire
@@ -337,8 +337,8 @@ public:
   }
 
   /// The work of a steady call.
-  static call_cost expected_cost(options const& how, int ranks) {
-    call_cost const selecting{.selected = static_cast<double>(how.length), .passes = 1};
+  static detail::call_cost expected_cost(options const& how, int ranks) {
+    detail::call_cost const selecting{.selected = static_cast<double>(how.length), .passes = 1};
     return selecting + decltype(reduction_tree_)::expected_cost(how.format, ranks, static_cast<double>(how.length),
                                                                 detail::expected_k(how));
   }

@@ -49,7 +49,7 @@ public:
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
   /// the same on all ranks. The extent of a view takes a cast: `static_cast<std::int64_t>(view.extent(0))`.
   struct options {
-    element_count length = 0;                               ///< of the accumulators
+    detail::element_count length = 0;                       ///< of the accumulators
     std::optional<std::int64_t> k{};                        ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
@@ -95,10 +95,10 @@ public:
   }
 
   /// The work of a steady call, for even selections; repartitions are too rare to count.
-  static call_cost expected_cost(options const& how, int ranks) {
+  static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    call_cost const selecting{.selected = n, .passes = 1};
+    detail::call_cost const selecting{.selected = n, .passes = 1};
     double const sums = detail::expected_union(ranks, k, n) / ranks;
     return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
            decltype(global_selection_)::expected_cost(ranks, sums, k) +

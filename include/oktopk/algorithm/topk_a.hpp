@@ -34,9 +34,9 @@ public:
   using typename base::value_type;
 
   struct options {
-    element_count length = 0;        ///< of the accumulators
-    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    detail::element_count length = 0; ///< of the accumulators
+    std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename Policies::local_selector::options local_select{};
     format_type format{}; ///< of the entries on the wire
 
@@ -61,14 +61,14 @@ public:
   }
 
   /// The work of a steady call, which merges P selections in ceil(log2 P) passes.
-  static call_cost expected_cost(options const& how, int ranks) {
+  static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    call_cost const selecting{
+    detail::call_cost const selecting{
         .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
     double const steps = detail::doubling_steps(ranks);
-    call_cost const merging{.decoded = k * ranks * steps, .passes = steps};
-    return selecting + allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
+    detail::call_cost const merging{.decoded = k * ranks * steps, .passes = steps};
+    return selecting + encoded_allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
   /// As in `gradient_allreduce`.
@@ -112,7 +112,7 @@ private:
   }
 
   std::int64_t largest_selection_ = 0;
-  allgatherv<E, Comm, format_type> allgatherv_;
+  encoded_allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;
   region_sum<index_type, value_type, E> sum_;
 };

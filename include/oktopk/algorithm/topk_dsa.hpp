@@ -32,9 +32,9 @@ public:
   using typename base::update_type;
 
   struct options {
-    element_count length = 0;        ///< of the accumulators
-    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    detail::element_count length = 0; ///< of the accumulators
+    std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename Policies::local_selector::options local_select{};
     rotated::options schedule{};
     format_type format{}; ///< of the entries on the wire
@@ -75,11 +75,11 @@ public:
   }
 
   /// The work of a steady call, for selections that fall independently.
-  static call_cost expected_cost(options const& how, int ranks) {
+  static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
     double const sums = detail::expected_union(ranks, k, n);
-    call_cost const selecting{
+    detail::call_cost const selecting{
         .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
     return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
            decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
@@ -114,7 +114,7 @@ private:
   std::vector<std::int64_t> boundaries_;
   std::int64_t largest_region_ = 0; // sums in it, in the last call
   detail::split_and_reduce<E, Comm, format_type, rotated> split_and_reduce_;
-  allgatherv<E, Comm, format_type> allgatherv_;
+  encoded_allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;
 };
 

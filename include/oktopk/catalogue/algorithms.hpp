@@ -408,7 +408,7 @@ struct forecasting {
   }
 };
 
-template <execution_space E, gradient_value Value, gradient_index Index>
+template <execution_space E, gradient_value Value, gradient_index Index, class>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {

@@ -15,9 +15,9 @@ namespace oktopk {
 
 /// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
 struct gradient_size {
-  element_count length = 0;        ///< of the accumulators
-  std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-  std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+  detail::element_count length = 0; ///< of the accumulators
+  std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
+  std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
 };
 
 namespace detail {

@@ -33,7 +33,7 @@ namespace catalogue {
 
 /// Forecasts over P ranks of all schemes that have `expected_cost`, in the order of the catalogue.
 /// `in_free_order`: messages of the communicator are not ordered by the instance.
-template <execution_space E, gradient_value Value, gradient_index Index>
+template <execution_space E, gradient_value Value, gradient_index Index, class = detail::compiled_for>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order = true);
 
 } // namespace catalogue
@@ -108,7 +108,7 @@ public:
   using update_type = sparse_update<Index, Value, memory_space>;
 
   struct options {
-    element_count length = 0;                    ///< of the accumulators
+    detail::element_count length = 0;            ///< of the accumulators
     std::optional<std::int64_t> k{};             ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};             ///< k / length, in (0, 1]
     std::optional<density_fit> fit{};            ///< in place of both
@@ -308,11 +308,11 @@ private:
       use(choice_.next());
     } catch (error const& why) {
       if (detail::breaks_communicator(why.code())) {
-        leave(comm_, why);
+        detail::leave(comm_, why);
       }
       throw;
     } catch (...) { // memory may be missing on this rank alone
-      leave(comm_, detail::order_is_lost(comm_.rank()));
+      detail::leave(comm_, detail::order_is_lost(comm_.rank()));
       throw;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/comm/any_communicator.hpp>
+#include <oktopk/core/version.hpp>
 
 namespace oktopk {
 
@@ -47,17 +48,18 @@ struct added_codec {
 /// Declared here, compiled once: the library `oktopk::catalogue` has it for `float` and 32-bit indices on the default
 /// execution spaces of device and host. A program without that library includes `catalogue/impl.hpp` in one of its
 /// files; a file that names other types includes `catalogue/make.hpp`.
-template <gradient_value Value = float, gradient_index Index = std::int32_t, execution_space E>
+template <gradient_value Value = float, gradient_index Index = std::int32_t, execution_space E,
+          class = detail::compiled_for>
 any_allreduce<E, any_communicator, Value, Index>
 make_allreduce(E const& exec, any_communicator comm, std::string_view text, gradient_size const& size,
                std::type_identity_t<std::span<catalogue::added_codec<E, Value, Index> const>> added = {});
 
 /// All algorithms that `make_allreduce` knows, with the defaults of their options. Compiles no algorithm.
-template <class = void>
+template <class = detail::compiled_for>
 std::vector<detail::listed_allreduce> list_allreduces(std::span<catalogue::added_codec<> const> added = {});
 
 /// The list as a text for people: one line for each algorithm and for each option.
-template <class = void>
+template <class = detail::compiled_for>
 std::string catalogue_text(std::span<catalogue::added_codec<> const> added = {});
 
 } // namespace oktopk

@@ -24,7 +24,7 @@ template std::vector<forecast>
 catalogue::forecast_all<Kokkos::DefaultExecutionSpace, float, std::int32_t>(gradient_size const&, int, bool);
 #endif
 
-template std::vector<detail::listed_allreduce> list_allreduces<void>(std::span<catalogue::added_codec<> const>);
-template std::string catalogue_text<void>(std::span<catalogue::added_codec<> const>);
+template std::vector<detail::listed_allreduce> list_allreduces<>(std::span<catalogue::added_codec<> const>);
+template std::string catalogue_text<>(std::span<catalogue::added_codec<> const>);
 
 } // namespace oktopk

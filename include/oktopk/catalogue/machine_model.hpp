@@ -61,7 +61,7 @@ struct machine_model {
 
   /// Seconds of a call whose entries have a format of that name; a format that was not measured counts as the slowest
   /// one.
-  double seconds(call_cost const& cost, std::string_view format) const {
+  double seconds(detail::call_cost const& cost, std::string_view format) const {
     double encode = 0;
     double decode = 0;
     for (format_speed const& each : formats) {
@@ -80,7 +80,9 @@ struct machine_model {
   }
 
   /// Seconds of a call that its bytes take.
-  double transfer(call_cost const& cost) const { return std::max(cost.bytes * seconds_per_byte - head_start, 0.0); }
+  double transfer(detail::call_cost const& cost) const {
+    return std::max(cost.bytes * seconds_per_byte - head_start, 0.0);
+  }
 
   /// Calls `take(name, number)` for each number.
   template <class Model, class Take>
@@ -312,6 +314,108 @@ void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t byt
   messages.wait_all(comm);
 }
 
+/// Vectors to measure a processor with: long enough to measure, and short enough for the available time.
+template <gradient_value Value, execution_space E>
+struct measured_vectors {
+  std::int64_t values;
+  std::int64_t summed;
+  double density;
+  buffer<Value, typename E::memory_space> data{"oktopk::machine::values"};
+  buffer<Value, typename E::memory_space> sums{"oktopk::machine::sums"};
+
+  measured_vectors(E const& exec, std::int64_t length, std::int64_t k)
+      : values(std::clamp<std::int64_t>(length, 1 << 12, 1 << 21)), summed(std::min<std::int64_t>(values, 1 << 20)),
+        density(
+            std::clamp(static_cast<double>(k) / static_cast<double>(std::max<std::int64_t>(length, 1)), 1e-6, 1.0)) {
+    data.reserve(exec, values);
+    sums.reserve(exec, summed);
+    Kokkos::parallel_for("oktopk::machine::values", index_range<E>(exec, 0, values),
+                         scattered_values<Value>{data.data()});
+    copy_values(exec, data.data(), summed, sums.data());
+    fence(exec, "oktopk::machine::values");
+  }
+
+  std::int64_t selected() const {
+    return std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
+  }
+
+  void add(E const& exec, std::int64_t count) {
+    combine(exec, reduction::sum, data.data(), count, sums.data());
+    fence(exec, "oktopk::machine::add");
+  }
+};
+
+template <gradient_index Index, gradient_value Value, execution_space E, class Clock>
+void measure_selection(E const& exec, Clock& clock, measured_vectors<Value, E> const& of, machine_model& found) {
+  constexpr double least_share = 0.1; // of a long call that is its values': limits the effect of noise
+  auto const selecting = [&](std::int64_t length, std::int64_t k) {
+    using selection = ok_topk<E, self_communicator, with_format<coo<Value, Index>>>;
+    typename selection::options const how{.length = length, .k = k};
+    selection alone(exec, {}, how);
+    array_ref<Value const, typename E::memory_space> const gradient(of.data.data(), static_cast<std::size_t>(length));
+    alone(gradient);
+    double const seconds = clock.seconds_of_all(length < (1 << 16) ? 15 : 1, [&] { alone(gradient); });
+    return std::pair(seconds, selection::expected_cost(how, 1).passes);
+  };
+  auto const [short_call, passes] = selecting(64, 1);
+  found.pass = short_call / passes;
+  double const long_call = selecting(of.values, of.selected()).first;
+  found.select = std::max(long_call - short_call, least_share * long_call) / static_cast<double>(of.values);
+}
+
+template <gradient_index Index, gradient_value Value, execution_space E, class Clock>
+void measure_formats(E const& exec, Clock& clock, measured_vectors<Value, E> const& of, machine_model& found) {
+  for_each_format<Value, Index>([&](auto const& format) {
+    std::int64_t const entries = std::clamp<std::int64_t>(of.selected(), 1 << 10, 1 << 14);
+    auto const width = std::max(entries, static_cast<std::int64_t>(static_cast<double>(entries) / of.density));
+    found.formats.push_back(measure_format(exec, clock, format, entries, width, of.data.data()));
+  });
+}
+
+/// Short messages, then longer ones until they take 10 ms. The numbers are the mean of those of two distances.
+template <execution_space E, communicator Comm, class Clock>
+void measure_network(E const& exec, Comm& comm, Clock& clock, machine_model& found) {
+  constexpr double long_enough = 0.01;
+  constexpr int in_a_row = 8;     // short messages whose latencies add up
+  constexpr int side_by_side = 8; // short messages that are under way at once
+  message_buffer<E> space("oktopk::machine::message");
+  constexpr auto short_bytes = static_cast<std::int64_t>(machine_model::short_bytes);
+  std::int64_t const most = 64 * short_bytes;
+  space.reserve(exec, comm, 2 * most);
+  space.clear(exec, 0, 2 * most);
+  fence(exec, "oktopk::machine::message");
+  for (int const distance : {1, comm.size() / 2}) {
+    auto const timed = [&](std::int64_t bytes, int count, int runs, int times = 1) {
+      return clock.seconds(runs, [&] {
+        for (int i = 0; i < times; ++i) {
+          shift(exec, comm, space, bytes, count, distance);
+        }
+      });
+    };
+    double const empty = timed(8, 1, 9);
+    double const latency = std::max(timed(8, 1, 5, in_a_row) - empty, 0.0) / (in_a_row - 1);
+    double const middle = timed(short_bytes, 1, 1);
+    std::int64_t bytes = 4 * short_bytes;
+    double const longer = timed(bytes, 1, 1);
+    double before = middle;
+    double full = longer;
+    while (bytes < most && (full < long_enough || bytes == 4 * short_bytes)) {
+      bytes *= 4;
+      before = std::exchange(full, timed(bytes, 1, 1));
+    }
+    double const byte = std::max(full - before, 0.0) / (0.75 * static_cast<double>(bytes)); // `before` had a quarter
+    auto const saved = [&](double seconds, double of) { return std::max(empty + byte * of - seconds, 0.0); };
+    double const head_start = std::max(saved(middle, short_bytes), saved(longer, 4.0 * short_bytes));
+    double const transfer = std::max(byte * short_bytes - head_start, 0.0);
+    found.meeting += std::max(empty - latency, 0.0) / 2;
+    found.latency += latency / 2;
+    found.handshake += std::max(middle - empty - transfer, 0.0) / 2;
+    found.beside += std::max(timed(8, side_by_side, 5) - empty, 0.0) / (side_by_side - 1) / 2;
+    found.seconds_per_byte += byte / 2;
+    found.head_start += head_start / 2;
+  }
+}
+
 } // namespace detail
 
 /// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
@@ -323,87 +427,15 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
   machine_model found;
   detail::cancel_on_unwind const alone_here(comm); // memory may be missing on one rank
   detail::shared_clock<Comm> clock(comm);
-
-  // The processor, on vectors that are long enough to measure and short enough for the available time.
-  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 12, 1 << 21);
-  std::int64_t const summed = std::min<std::int64_t>(values, 1 << 20);
-  double const density =
-      std::clamp(static_cast<double>(k) / static_cast<double>(std::max<std::int64_t>(length, 1)), 1e-6, 1.0);
-  auto const selected = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
-  detail::buffer<Value, typename E::memory_space> data("oktopk::machine::values");
-  detail::buffer<Value, typename E::memory_space> sums("oktopk::machine::sums");
-  data.reserve(exec, values);
-  sums.reserve(exec, summed);
-  Kokkos::parallel_for("oktopk::machine::values", detail::index_range<E>(exec, 0, values),
-                       detail::scattered_values<Value>{data.data()});
-  detail::copy_values(exec, data.data(), summed, sums.data());
-  detail::fence(exec, "oktopk::machine::values");
-  auto const adding = [&](std::int64_t of) {
-    detail::combine(exec, reduction::sum, data.data(), of, sums.data());
-    detail::fence(exec, "oktopk::machine::add");
-  };
-  clock.learn_crowding([&] { adding(std::min<std::int64_t>(summed, 1 << 16)); });
-  auto const selecting = [&](std::int64_t of, std::int64_t take) {
-    using selection = ok_topk<E, self_communicator, with_format<coo<Value, Index>>>;
-    typename selection::options const how{.length = of, .k = take};
-    selection alone(exec, {}, how);
-    array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(of));
-    alone(gradient);
-    double const seconds = clock.seconds_of_all(of < (1 << 16) ? 15 : 1, [&] { alone(gradient); });
-    return std::pair(seconds, selection::expected_cost(how, 1).passes);
-  };
-  auto const [short_call, passes] = selecting(64, 1);
-  found.pass = short_call / passes;
-  double const long_call = selecting(values, selected).first;
-  found.select =
-      std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // limits the effect of noise
-  found.add = clock.seconds_of_all(1, [&] { adding(summed); }) / static_cast<double>(summed);
-  detail::for_each_format<Value, Index>([&](auto const& format) {
-    std::int64_t const entries = std::clamp<std::int64_t>(selected, 1 << 10, 1 << 14);
-    auto const width = std::max(entries, static_cast<std::int64_t>(static_cast<double>(entries) / density));
-    found.formats.push_back(detail::measure_format(exec, clock, format, entries, width, data.data()));
-  });
-
-  // The network: short messages, then longer ones until they take 10 ms.
+  detail::measured_vectors<Value, E> vectors(exec, length, k);
+  clock.learn_crowding([&] { vectors.add(exec, std::min<std::int64_t>(vectors.summed, 1 << 16)); });
+  detail::measure_selection<Index>(exec, clock, vectors, found);
+  found.add = clock.seconds_of_all(1, [&] { vectors.add(exec, vectors.summed); }) / static_cast<double>(vectors.summed);
+  detail::measure_formats<Index>(exec, clock, vectors, found);
   found.latency = 0;
   found.seconds_per_byte = 0;
   if (comm.size() > 1) {
-    detail::message_buffer<E> space("oktopk::machine::message");
-    constexpr auto short_bytes = static_cast<std::int64_t>(machine_model::short_bytes);
-    std::int64_t const most = 64 * short_bytes;
-    space.reserve(exec, comm, 2 * most);
-    space.clear(exec, 0, 2 * most);
-    detail::fence(exec, "oktopk::machine::message");
-    for (int const distance : {1, comm.size() / 2}) {
-      auto const timed = [&](std::int64_t bytes, int count, int runs, int in_a_row = 1) {
-        return clock.seconds(runs, [&] {
-          for (int i = 0; i < in_a_row; ++i) {
-            detail::shift(exec, comm, space, bytes, count, distance);
-          }
-        });
-      };
-      double const empty = timed(8, 1, 9);
-      double const latency = std::max(timed(8, 1, 5, 8) - empty, 0.0) / 7;
-      double const middle = timed(short_bytes, 1, 1);
-      std::int64_t bytes = 4 * short_bytes;
-      double const longer = timed(bytes, 1, 1);
-      double before = middle;
-      double full = longer;
-      while (bytes < most && (full < 0.01 || bytes == 4 * short_bytes)) {
-        bytes *= 4;
-        before = std::exchange(full, timed(bytes, 1, 1));
-      }
-      double const byte = std::max(full - before, 0.0) / (0.75 * static_cast<double>(bytes));
-      auto const saved = [&](double seconds, double of) { return std::max(empty + byte * of - seconds, 0.0); };
-      double const head_start = std::max(saved(middle, short_bytes), saved(longer, 4.0 * short_bytes));
-      double const transfer = std::max(byte * short_bytes - head_start, 0.0);
-      found.meeting += std::max(empty - latency, 0.0) / 2;
-      found.latency += latency / 2;
-      found.handshake += std::max(middle - empty - transfer, 0.0) / 2;
-      found.beside += std::max(timed(8, 8, 5) - empty, 0.0) / 7 / 2;
-      found.seconds_per_byte += byte / 2;
-      found.head_start += head_start / 2;
-    }
+    detail::measure_network(exec, comm, clock, found);
   }
   return found;
 }

@@ -12,7 +12,7 @@
 
 namespace oktopk {
 
-template <gradient_value Value, gradient_index Index, execution_space E>
+template <gradient_value Value, gradient_index Index, execution_space E, class>
 any_allreduce<E, any_communicator, Value, Index>
 make_allreduce(E const& exec, any_communicator comm, std::string_view text, gradient_size const& size,
                std::type_identity_t<std::span<catalogue::added_codec<E, Value, Index> const>> added) {

@@ -24,14 +24,14 @@ namespace oktopk {
 
 /// A scheme of the catalogue and the time that it is expected to take.
 struct forecast {
-  std::string text;     ///< for `make_allreduce`
-  std::string format;   ///< of the entries, or of the coded values, as `machine_model` names it
-  call_cost cost;       ///< of a steady call
-  bool exact = false;   ///< same bits as `ok_topk`
-  bool rounded = false; ///< by a lossy format or codec
-  bool dense = false;   ///< the update has every value
-  double predicted = 0; ///< seconds of a call
-  double measured = 0;  ///< seconds of the slowest rank, the median of the calls on trial; 0 before
+  std::string text;       ///< for `make_allreduce`
+  std::string format;     ///< of the entries, or of the coded values, as `machine_model` names it
+  detail::call_cost cost; ///< of a steady call
+  bool exact = false;     ///< same bits as `ok_topk`
+  bool rounded = false;   ///< by a lossy format or codec
+  bool dense = false;     ///< the update has every value
+  double predicted = 0;   ///< seconds of a call
+  double measured = 0;    ///< seconds of the slowest rank, the median of the calls on trial; 0 before
 };
 
 namespace detail {
@@ -88,21 +88,23 @@ public:
     std::ranges::stable_sort(trials_, {}, predicted);
     double const best = predicted(trials_.front());
     bool const is_short = best < long_call;
-    std::array<bool, 2> seen{}; // a sparse scheme, a dense one
+    std::size_t const most = is_short ? most_trials : most_long_trials;
+    double const slack = is_short ? trial_slack : long_slack;
+    double const slack_of_first = changed ? 2 * trial_slack : slack; // of the best sparse scheme and the best dense one
+    std::array<bool, 2> seen{};                                      // a sparse scheme, a dense one
     std::set<std::tuple<std::string, double, double, double>> sent;
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
       std::string const& text = forecasts_[each].text;
-      call_cost const& cost = forecasts_[each].cost;
+      detail::call_cost const& cost = forecasts_[each].cost;
       if (is_short && cost.bytes > 0 && text != chosen_ &&
           !sent.emplace(scheme_of(text), cost.messages, cost.beside, cost.bytes).second) {
         return true; // another format that sends as much
       }
-      bool const is_late = place++ >= (is_short ? most_trials : most_long_trials);
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
-      double const slack = changed && first_of_kind ? 2 * trial_slack : is_short ? trial_slack : long_slack;
-      bool const is_far = predicted(each) > slack * best + machine_.noise || (is_late && !first_of_kind);
-      return is_far && text != chosen_; // the chosen scheme is always tried, too
+      bool const is_late = place++ >= most && !first_of_kind;
+      bool const is_far = predicted(each) > (first_of_kind ? slack_of_first : slack) * best + machine_.noise;
+      return (is_late || is_far) && text != chosen_; // the chosen scheme is always tried, too
     });
     in_rematch_ = false;
     begin_round(false, round_calls);

@@ -50,6 +50,10 @@ concept codec =
 
 namespace detail {
 
+/// True for a codec that loses more each time that a block is coded again: its constant `stable` is false.
+template <class Codec>
+inline constexpr bool loses_again = requires { requires !Codec::stable; };
+
 /// A lossy codec that decodes, reduces and encodes in one kernel.
 ///
 /// 1. `recode(exec, operation, in, count, values, out, lost)` enqueues a kernel with the same bits as

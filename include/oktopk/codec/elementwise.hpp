@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/core/value_forms.hpp>
 
 namespace oktopk {
 

@@ -32,7 +32,7 @@ namespace oktopk {
 /// some value is not finite; then all values decode to NaN. Runs on the calling thread, which waits for `exec` first.
 struct zfp : detail::fixed_rate_codec<zfp> {
   static constexpr char const* scheme = "zfp";
-  static constexpr bool stable = false; ///< see `codec_level`
+  static constexpr bool stable = false; ///< see `codec`
   using fixed_rate_codec::fixed_rate_codec;
 
   /// The word in front, and `rate` words of 8 bytes a block.

@@ -205,16 +205,6 @@ concept bulk_communicator =
 template <class C>
 concept communicator = control_communicator<C> && bulk_communicator<C>;
 
-/// Gives up a communicator for a reason that this rank alone may know: this rank cannot use it any more, and a
-/// communicator with `abort` tells the others the reason. Not collective.
-template <class Comm>
-void leave(Comm& comm, error const& why) noexcept {
-  if constexpr (requires { comm.abort(why); }) {
-    comm.abort(why);
-  }
-  comm.cancel(std::span<typename Comm::request>());
-}
-
 /// Starts a group of bulk messages as single ones: `start` for communicators whose transport runs on the host.
 template <class Comm>
 void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
@@ -320,6 +310,16 @@ bool takes_other_threads([[maybe_unused]] Comm const& comm) {
   } else {
     return false;
   }
+}
+
+/// Gives up a communicator for a reason that this rank alone may know: this rank cannot use it any more, and a
+/// communicator with `abort` tells the others the reason. Not collective.
+template <class Comm>
+void leave(Comm& comm, error const& why) noexcept {
+  if constexpr (requires { comm.abort(why); }) {
+    comm.abort(why);
+  }
+  comm.cancel(std::span<typename Comm::request>());
 }
 
 /// Calls `leave`, then throws the reason.

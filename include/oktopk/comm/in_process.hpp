@@ -60,7 +60,7 @@ public:
     }
   }
 
-  /// Time since the ranks began: virtual in a simulation.
+  /// Time since the ranks began.
   std::chrono::nanoseconds elapsed() const { return group().elapsed(); }
 
   /// Tells all ranks that this one cannot continue. Their waits for messages that have not arrived, and all messages
@@ -102,7 +102,7 @@ private:
 
 namespace detail {
 
-// Distance of a rank that returned, or died by the plan of a simulation.
+// Distance of a rank that returned, or died by the events of a test.
 inline constexpr int no_cause = 4;
 
 // Distance of an exception of a rank from the cause of a failure: 0 for the cause, more for a rank that waited too
@@ -133,7 +133,7 @@ namespace in_process {
 
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
-  /// A `simulation` (`comm/simulation.hpp`), if any: the order of events, and planned faults.
+  /// For tests: makes what decides the order of events; empty for the order that a run has by itself.
   std::function<std::unique_ptr<detail::in_process_events>(int ranks)> simulated{};
 };
 
@@ -161,8 +161,8 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
-/// the cause, not one of a rank that only waited for, or heard of, a failed rank. A death by the plan of a simulation
-/// is no failure.
+/// the cause, not one of a rank that only waited for, or heard of, a failed rank. A death by the events of a test is
+/// no failure.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
   auto const all = run_and_collect(ranks, std::forward<Body>(body), how);

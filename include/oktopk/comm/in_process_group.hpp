@@ -13,13 +13,9 @@
 #include <utility>
 #include <vector>
 
-namespace oktopk::in_process {
-struct planned_fault;
-}
-
 namespace oktopk::detail {
 
-/// Thrown in a rank that dies in a simulation: no `std::exception`, so that no program handles it.
+/// Thrown in a rank that dies by the events of a test: no `std::exception`, so that no program handles it.
 struct rank_died {};
 
 class in_process_group;
@@ -27,7 +23,7 @@ struct in_process_message;
 class in_process_schedule;
 
 /// Decides which rank runs next and what happens to messages. Here a rank runs until it waits, and a message arrives
-/// when its two sides have met. A simulation overrides this (`comm/simulation.hpp`).
+/// when its two sides have met. Simulated worlds of tests override this.
 class in_process_events {
 public:
   in_process_events() = default;
@@ -204,11 +200,11 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
-  void const* group = nullptr;                    ///< group in which it is sent
-  int fiber = 0;                                  ///< fibre that owns it: its rank in the communicator of all ranks
-  std::uint64_t number = 0;                       ///< in a simulation: its number among all messages of its rank
-  in_process::planned_fault const* hit = nullptr; ///< in a simulation: the planned fault that strikes it
-  in_process_message* next = nullptr;             ///< next message in its line
+  void const* group = nullptr;        ///< group in which it is sent
+  int fiber = 0;                      ///< fibre that owns it: its rank in the communicator of all ranks
+  std::uint64_t number = 0;           ///< of the events alone, which may number the messages of a rank
+  void const* mark = nullptr;         ///< of the events alone
+  in_process_message* next = nullptr; ///< next message in its line
 };
 
 /// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,
@@ -260,7 +256,7 @@ struct in_process_member : shared_state {
   in_process_group* group = nullptr;
   int rank = 0;
   int fiber = 0;
-  int teller = -1;               ///< rank that told this rank that it has given up
+  int aborted_by = -1;           ///< rank that told this rank that it has given up
   revocation received;           ///< the reason of that rank
   void* joined = nullptr;        ///< its values in an allreduce
   std::size_t joined_size = 0;   ///< number of these values
@@ -331,8 +327,8 @@ public:
   void abort(member& mine, error const& why) noexcept {
     mine.broken.note(why);
     for (member& other : members_) {
-      if (!other.broken && other.teller < 0) {
-        other.teller = mine.rank;
+      if (!other.broken && other.aborted_by < 0) {
+        other.aborted_by = mine.rank;
         other.received.note(why);
       }
     }
@@ -342,7 +338,7 @@ public:
   /// happens.
   template <class Ready, class Report>
   void wait(member& mine, Ready const& ready, Report const& report) {
-    auto const ready_or_told = [&] { return ready() || mine.teller >= 0 || mine.broken; };
+    auto const ready_or_told = [&] { return ready() || mine.aborted_by >= 0 || mine.broken; };
     auto const describe = [&] { return report().open(); };
     switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
     case wait_end::ready:
@@ -454,8 +450,8 @@ private:
 
   static void throw_if_broken(member& mine) {
     mine.broken.throw_if_happened();
-    if (mine.teller >= 0) {
-      mine.broken.fail(abandoned_by(mine.teller, mine.during, mine.received.reason()));
+    if (mine.aborted_by >= 0) {
+      mine.broken.fail(abandoned_by(mine.aborted_by, mine.during, mine.received.reason()));
     }
   }
 

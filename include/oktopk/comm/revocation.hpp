@@ -232,9 +232,9 @@ private:
   std::string complete_;
 };
 
-/// The error of a rank that has heard from the rank `teller` that it has given up.
-inline error abandoned_by(int teller, operation const& during, std::string const& reason) {
-  return {fault::abandoned, "rank " + std::to_string(teller) + " has given up" +
+/// The error of a rank that has heard that another one, `rank`, has given up.
+inline error abandoned_by(int rank, operation const& during, std::string const& reason) {
+  return {fault::abandoned, "rank " + std::to_string(rank) + " has given up" +
                                 (during.name.empty() ? "" : " (this rank was" + during.where() + ")") + ": " + reason};
 }
 

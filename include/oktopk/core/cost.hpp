@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// The expected work of one rank in a steady call, for even selections; `bound_words` is the most.
 ///
@@ -31,8 +31,6 @@ struct call_cost {
   bool operator==(call_cost const&) const = default;
 };
 
-namespace detail {
-
 /// The steps of a collective that doubles its reach in each step.
 inline double doubling_steps(int ranks) {
   return static_cast<double>(ceil_log2(ranks));
@@ -53,5 +51,4 @@ inline double expected_union(int ranks, double each, double length) {
   return length * (1 - missed);
 }
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 // Arithmetic on counts, positions and bytes.
-namespace oktopk {
+namespace oktopk::detail {
 
 /// A number of elements in options, made from an integer of any type: `{.length = view.extent(0)}`.
 ///
@@ -24,10 +24,6 @@ public:
 private:
   std::int64_t elements_ = 0;
 };
-
-} // namespace oktopk
-
-namespace oktopk::detail {
 
 /// The smallest multiple of 8 that is at least `bytes`: the place where the next number of 8 bytes may lie.
 constexpr std::int64_t round_up_to_8(std::int64_t bytes) {

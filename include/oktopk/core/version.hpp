@@ -12,6 +12,16 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// The last template argument of what `oktopk::catalogue` has compiled. So these symbols have the version in their names,
+/// and a program with headers of one version does not link the catalogue of another.
+inline namespace v0_2 {
+struct compiled_for;
+}
+
+} // namespace detail
+
 /// The version of the headers in use, for example "0.2.0". The text lives as long as the program.
 constexpr char const* version() noexcept {
   return OKTOPK_VERSION_STRING;

@@ -10,6 +10,13 @@
 
 namespace oktopk {
 
+/// The level at which a collective codes what it sends. The level of messages, the naive form to compare with, codes
+/// values again after they were decoded; with a codec that is not stable, results may then differ between ranks.
+enum class codec_level : std::uint8_t {
+  collective, ///< a piece is coded once; a finished one is sent on as it was coded
+  message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
+};
+
 namespace detail {
 
 inline constexpr option_names<codec_level, 2> names_of_levels{
@@ -200,12 +207,20 @@ public:
       return of_codec;
     }
     std::string const of_options = detail::fault_of_options("a coded wire", options_);
-    return of_options.empty() && options_.level == codec_level::message ? detail::fault_of_coding_anew(*this)
-                                                                        : of_options;
+    return of_options.empty() && options_.level == codec_level::message ? fault_of_coding_anew() : of_options;
   }
 
-  static constexpr bool loses_again() { return detail::loses_again<Codec>; }
-  bool lets_ranks_differ() const { return options_.ranks_may_differ; }
+  bool ranks_may_differ(bool anew) const {
+    return detail::loses_again<Codec> &&
+           (anew || (options_.level == codec_level::message && options_.ranks_may_differ));
+  }
+
+  std::string fault_of_coding_anew() const {
+    return !detail::loses_again<Codec> || options_.ranks_may_differ
+               ? std::string()
+               : std::string(codec_.name()) + " cannot code each message by itself: it loses more each time that a "
+                                              "block is coded again, and ranks would end with different results";
+  }
 
   template <gradient_value Value>
   std::int64_t encoded_bytes(std::int64_t count) const {

@@ -50,10 +50,10 @@ public:
 
   std::string problem() const {
     std::string const of_wire = base::policy().problem();
-    return of_wire.empty() ? detail::fault_of_coding_anew(base::policy()) : of_wire;
+    return of_wire.empty() ? base::policy().fault_of_coding_anew() : of_wire;
   }
 
-  bool ranks_may_differ() const { return detail::ranks_may_differ(base::policy(), true); }
+  bool ranks_may_differ() const { return base::policy().ranks_may_differ(true); }
 
   /// Every value is rounded once by each rank.
   bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }

@@ -76,31 +76,34 @@ public:
       send(k, p);
     }
     post(0, each_message ? window : 0);
-    for (std::int64_t k = 0; k < all; ++k) {
+    auto const arrived = [&](std::int64_t k) {
       wait_for(comm, receives_[static_cast<std::size_t>(k % window)]);
-      piece const p = incoming(k);
+      return incoming(k);
+    };
+    for (std::int64_t k = 0; k < reduced; ++k) { // reduce-scatter
+      piece const p = arrived(k);
+      wire.forward(exec, k % window, p);
+      send(k + pieces, p);
+      post(k + window, k + window + 1);
+      if (k + pieces >= reduced) {
+        wire.adopt_rounding(exec, p);
+      }
+    }
+    for (std::int64_t k = reduced; k < all; ++k) { // allgather
+      piece const p = arrived(k);
       bool const sent_on = k + pieces < all;
-      if (k < reduced) {
-        wire.forward(exec, k % window, p);
-        send(k + pieces, p);
-        post(k + window, k + window + 1);
-        if (k + pieces >= reduced) {
-          wire.adopt_rounding(exec, p);
-        }
-      } else {
-        if (each_message) {
-          wire.decode(exec, p);
-          if (sent_on) {
-            wire.prepare(exec, p, false);
-          }
-        }
+      if (each_message) {
+        wire.decode(exec, p);
         if (sent_on) {
-          send(k + pieces, p);
+          wire.prepare(exec, p, false);
         }
-        post(k + window, k + window + 1);
-        if (!each_message) {
-          wire.decode(exec, p);
-        }
+      }
+      if (sent_on) {
+        send(k + pieces, p);
+      }
+      post(k + window, k + window + 1);
+      if (!each_message) {
+        wire.decode(exec, p);
       }
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sends_));

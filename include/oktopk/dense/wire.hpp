@@ -13,41 +13,7 @@
 
 namespace oktopk {
 
-/// The level at which a collective codes what it sends. The level of messages, the naive form to compare with, codes
-/// values again after they were decoded; with a codec that is not stable, results may then differ between ranks.
-enum class codec_level : std::uint8_t {
-  collective, ///< a piece is coded once; a finished one is sent on as it was coded
-  message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
-};
-
 namespace detail {
-
-/// True for a codec that loses more each time that a block is coded again: its constant `stable` is false.
-template <class Codec>
-inline constexpr bool loses_again = requires { requires !Codec::stable; };
-
-/// True for a wire whose codec loses more each time, and whose options let ranks end with different results. `anew`
-/// means that the algorithm always codes finished values again, not only at the level of messages.
-template <class Wire>
-bool ranks_may_differ(Wire const& wire, bool anew = false) {
-  if constexpr (requires { wire.loses_again(); }) {
-    return wire.loses_again() && (anew || (wire.level() == codec_level::message && wire.lets_ranks_differ()));
-  }
-  return false;
-}
-
-/// A sentence if coding decoded values again would let ranks end with different results and the options forbid it; else
-/// empty.
-template <class Wire>
-std::string fault_of_coding_anew(Wire const& wire) {
-  if constexpr (requires { wire.loses_again(); }) {
-    if (wire.loses_again() && !wire.lets_ranks_differ()) {
-      return std::string(wire.codec().name()) + " cannot code each message by itself: it loses more each time that a "
-                                                "block is coded again, and ranks would end with different results";
-    }
-  }
-  return {};
-}
 
 /// A range of a vector, and its number among the ranges that the vector was cut into.
 struct piece {
@@ -120,8 +86,9 @@ struct wire_capacity {
 ///    overflow.
 /// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
 ///    call: `bind(exec, comm, policy, call, capacity)`.
-/// 10. A wire whose code loses more each time that a block is coded again has the functions `loses_again()`, which says
-///     so, `level()`, `lets_ranks_differ()` and `codec()`, as `coded_wire` does. A wire without them counts as stable.
+/// 10. `ranks_may_differ(anew)` tells whether its code loses more each time that a block is coded again and its options
+///     let ranks end with different results; `anew` means that the algorithm always codes finished values again.
+///     `fault_of_coding_anew()` is a sentence if the options forbid that; else it is empty.
 template <class W, class E, class Value>
 concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {
@@ -136,6 +103,8 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
                        { wire.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
                        { wire.segment() } -> std::same_as<std::int64_t>;
                        { wire.template losses_may_overflow<Value>(1) } -> std::same_as<bool>;
+                       { wire.ranks_may_differ(true) } -> std::same_as<bool>;
+                       { wire.fault_of_coding_anew() } -> std::convertible_to<std::string>;
                      };
 
 /// A vector in the memory of kernels, as messages see it, piece by piece. Every function but `decode` and
@@ -158,8 +127,8 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
 /// 10. `joins_encoded` tells whether neighbouring encoded pieces make up the encoded form of both.
 /// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 if each partner has coded
 ///     its half of the sum, so that no message has the whole sum.
-/// 12. `codes_each_message()` is true at the level of messages: a receive waits until the next message is encoded, and
-///     what has arrived is decoded, and encoded again where it is sent on.
+/// 12. `codes_each_message()` is true where a receive waits until the next message is encoded, and what has arrived is
+///     decoded, and encoded again where it is sent on.
 template <class B, class E>
 concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
   { ready.encoded(p) } -> std::same_as<std::span<std::byte>>;
@@ -279,6 +248,8 @@ struct plain_wire {
 
   static std::string describe() { return "plain"; }
   static std::string problem() { return {}; }
+  static bool ranks_may_differ(bool) { return false; }
+  static std::string fault_of_coding_anew() { return {}; }
   static std::string name_after(std::string algorithm) { return algorithm; }
   static bool codes(std::int64_t) { return false; }
   static std::int64_t segment() { return std::numeric_limits<std::int64_t>::max(); }
@@ -364,7 +335,7 @@ public:
 
   std::string describe() const { return policy_.describe(); }
   std::string problem() const { return policy_.problem(); }
-  bool ranks_may_differ() const { return detail::ranks_may_differ(policy_); }
+  bool ranks_may_differ() const { return policy_.ranks_may_differ(false); }
 
 protected:
   Wire const& policy() const { return policy_; }

@@ -106,13 +106,13 @@ private:
 /// Entries are encoded once, by the rank that has them, and forwarded as they are. If the format does not fix the
 /// encoded sizes, they travel with the entries, 2 words each.
 template <execution_space E, communicator Comm, sparse_format Format>
-class allgatherv {
+class encoded_allgatherv {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  explicit allgatherv(Format const& format = {}) : pieces_(format), balance_(format) {}
+  explicit encoded_allgatherv(Format const& format = {}) : pieces_(format), balance_(format) {}
 
   /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
   /// This rank's own entries in it are decoded, too, so they equal those on the other ranks.
@@ -194,7 +194,7 @@ public:
   }
 
   /// For parts of `entries` entries, each in a region of `places` indices.
-  static call_cost expected_cost(Format const& format, int ranks, double places, double entries) {
+  static detail::call_cost expected_cost(Format const& format, int ranks, double places, double entries) {
     return {.messages = detail::doubling_steps(ranks),
             .bytes = (ranks - 1) * detail::expected_bytes(format, entries, places),
             .encoded = detail::expected_places(format, entries, places),
@@ -410,13 +410,13 @@ public:
   }
 
   /// Parts of entries/P, which need no balancing.
-  static call_cost expected_cost(Format const& format, int ranks, double length, double entries) {
-    return allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, entries / ranks);
+  static detail::call_cost expected_cost(Format const& format, int ranks, double length, double entries) {
+    return encoded_allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, entries / ranks);
   }
 
 private:
   balanced_allgatherv policy_;
-  allgatherv<E, Comm, Format> allgatherv_;
+  encoded_allgatherv<E, Comm, Format> allgatherv_;
   std::vector<detail::transfer> scheme_;
 };
 

@@ -147,7 +147,7 @@ private:
   std::int64_t gathered_ = 0; // the candidates of all ranks, where the last selection has gathered them
   collective_workspace collective_;
   count_gathering<Comm> gathering_counts_;
-  allgatherv<E, Comm, candidate_format<Format>> gathering_;
+  encoded_allgatherv<E, Comm, candidate_format<Format>> gathering_;
 };
 
 template <class S, class E, class Comm, class Format>
@@ -202,9 +202,9 @@ public:
     constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
     std::int64_t const ranks = call.comm.size();
     std::int64_t const most_candidates = most > endless / ranks ? endless : most * ranks;
-    everybody_.begin(call, most_candidates);
+    all_ranks_.begin(call, most_candidates);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
-        call.exec, call.k, call.iteration, everybody_, workspace_};
+        call.exec, call.k, call.iteration, all_ranks_, workspace_};
     auto chosen = selector_.select(context, candidates<index_type, value_type, typename E::memory_space>(sums), state);
     call.statistics.global_reevaluated = chosen.reevaluated;
     found_ = chosen.total();
@@ -226,7 +226,7 @@ public:
     std::int64_t const steps = ceil_log2(ranks);
     if (gathers_candidates(selector_)) {
       return word_bound{0, 4.0 * (ranks - 1)} +
-             everybody_.bound_of_gather(ranks, length, k < length / ranks ? k * ranks : length, steps);
+             all_ranks_.bound_of_gather(ranks, length, k < length / ranks ? k * ranks : length, steps);
     }
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     return {0, static_cast<double>(k) / 2 + (selector_.bounded() ? 12.0 : 14.0) * (ranks - 1) +
@@ -234,7 +234,7 @@ public:
   }
 
   /// One histogram of k/32 words or of a few words, and the counts; this rank reads the sums of its region once.
-  static call_cost expected_cost(int ranks, double sums, double k) {
+  static detail::call_cost expected_cost(int ranks, double sums, double k) {
     double const steps = doubling_steps(ranks);
     return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums, .passes = 1};
   }
@@ -243,7 +243,7 @@ private:
   GlobalSelector selector_;
   std::int64_t found_ = 0;
   selection_workspace<index_type, value_type, E> workspace_;
-  all_ranks<E, Comm, Format> everybody_;
+  all_ranks<E, Comm, Format> all_ranks_;
 };
 
 } // namespace detail

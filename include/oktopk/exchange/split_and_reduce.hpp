@@ -111,7 +111,7 @@ public:
   }
 
   /// For selections of k in regions that split them evenly.
-  static call_cost expected_cost(Format const& format, int ranks, double length, double k) {
+  static detail::call_cost expected_cost(Format const& format, int ranks, double length, double k) {
     double const others = ranks - 1;
     double const part = expected_places(format, k / ranks, length / ranks);
     int const bucket = std::max(Schedule(typename Schedule::options{}).bucket(), 1);
@@ -366,9 +366,7 @@ private:
   static std::int64_t add_contributed(E const& exec, entries_type const& losses,
                                       array_ref<index_type const, typename E::memory_space> result, index_type* indices,
                                       value_type* values) {
-    return losses.size() == 0
-               ? 0
-               : entries_by_membership<true, E, index_type, value_type>(exec, losses, result, indices, values);
+    return losses.size() == 0 ? 0 : common_entries<E, index_type, value_type>(exec, losses, result, indices, values);
   }
 
   bool is_lossy_;

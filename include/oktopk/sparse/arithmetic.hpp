@@ -398,18 +398,30 @@ struct membership_selection {
   }
 };
 
-/// Writes the entries with indices among `those`, or without `Among` the others, ascending, to arrays with room for
-/// all; gives their number.
-template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
-                                   array_ref<Index const, typename E::memory_space> those, Index* indices,
-                                   Value* values) {
-  membership_selection<Among, E, Index, Value> const kernel{entries, those, entries.size(), indices, values};
+template <class Kernel, execution_space E>
+std::int64_t write_by_membership(char const* label, E const& exec, Kernel const& kernel) {
   std::int64_t const blocks = (kernel.size + kernel.width - 1) / kernel.width;
   std::int64_t count = 0;
-  Kokkos::parallel_scan(Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, blocks),
-                        kernel, count);
+  Kokkos::parallel_scan(label, index_range<E>(exec, 0, blocks), kernel, count);
   return count;
+}
+
+/// Writes the entries with indices among `those`, ascending, to arrays with room for all; gives their number.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                            array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  return write_by_membership(
+      "oktopk::common_entries", exec,
+      membership_selection<true, E, Index, Value>{entries, those, entries.size(), indices, values});
+}
+
+/// The same for the entries whose indices are not among `those`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                        array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  return write_by_membership(
+      "oktopk::difference", exec,
+      membership_selection<false, E, Index, Value>{entries, those, entries.size(), indices, values});
 }
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.

@@ -6,8 +6,8 @@
 #include "simulate/scenario.hpp"
 #include "simulate/trace.hpp"
 #include "support/caught.hpp"
+#include "support/simulation.hpp"
 
-#include <oktopk/comm/simulation.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <algorithm>

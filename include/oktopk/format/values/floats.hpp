@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/value_forms.hpp>
 #include <oktopk/format/values/numbers.hpp>
 
 #include <string>

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// Processes of one node as ranks, over POSIX shared memory. For Linux only: its futexes let ranks of several processes
-/// sleep, and its file locks end with the process that holds them.
+// Processes of one node as ranks, over POSIX shared memory. For Linux only: its futexes let ranks of several processes
+// sleep, and its file locks end with the process that holds them.
+//
+// Its base class, its requests and the texts of its errors are those of the library's own communicators. They are in
+// oktopk::detail and may change from release to release; own_communicator.cpp does without them.
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
@@ -22,9 +25,10 @@
 #include <deque>
 #include <utility>
 
-namespace oktopk {
+namespace shared_memory {
 
-namespace detail {
+using oktopk::error, oktopk::fault, oktopk::phase, oktopk::phase_count, oktopk::reduction;
+using namespace oktopk::detail;
 
 /// A message of this rank. In the ring its size comes first, then its bytes.
 struct shared_message {
@@ -152,8 +156,8 @@ public:
       }
       broken.throw_if_happened();
       auto const gave_up = [&](int each) { return each != rank && seat(each).gave_up.load() != 0; };
-      if (int const teller = first_of(gave_up, true); teller < size) {
-        broken.fail(abandoned_by(teller, during, reason_of(teller)));
+      if (int const aborted_by = first_of(gave_up, true); aborted_by < size) {
+        broken.fail(abandoned_by(aborted_by, during, reason_of(aborted_by)));
       }
       auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
       bool const is_late = has_limit() && left.count() <= 0;
@@ -359,8 +363,6 @@ private:
   std::vector<queue> lanes_;
 };
 
-} // namespace detail
-
 /// Processes of one node as ranks, over shared memory of POSIX: no MPI, no launcher, no network.
 ///
 /// Every process makes one with the same name ("/my-job", not in use), its rank and the number of ranks. A pair of
@@ -371,18 +373,17 @@ private:
 ///
 /// Memory that a job has left behind, because it was ended during its start, is removed and made anew. Memory of another
 /// user, or to which others have rights, is an `error`.
-class shared_memory_communicator
-    : public detail::limited_communicator<shared_memory_communicator, detail::shared_ranks> {
+class shared_memory_communicator : public limited_communicator<shared_memory_communicator, shared_ranks> {
 public:
-  using request = detail::held_request<shared_memory_communicator, std::shared_ptr<detail::shared_message>>;
+  using request = held_request<shared_memory_communicator, std::shared_ptr<shared_message>>;
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
 
   /// Collective: returns when all ranks have come, or throws if one does not come within `limit`, which is also the
   /// first time limit of all waits.
   shared_memory_communicator(std::string const& name, int rank, int size,
-                             std::chrono::nanoseconds limit = usual_time_limit)
-      : limited_communicator(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
+                             std::chrono::nanoseconds limit = oktopk::usual_time_limit)
+      : limited_communicator(std::make_shared<shared_ranks>(name, rank, size, limit)) {}
 
   bool takes_other_threads() const { return true; }
 
@@ -397,25 +398,25 @@ public:
     auto const is_done = [](request const& each) { return !each.active() || each.message_->done(); };
     auto const are_over = [&] { return std::all_of(requests.begin(), requests.end(), is_done); };
     if (!are_over()) {
-      detail::launch_unlock const lent;
+      launch_unlock const lent;
       auto const needs = [&](int peer) {
         return std::any_of(requests.begin(), requests.end(),
                            [&](request const& each) { return !is_done(each) && each.message_->peer == peer; });
       };
-      shared_->sleep_until(are_over, needs, [&] { return detail::wait_report(requests, is_done); });
+      shared_->sleep_until(are_over, needs, [&] { return wait_report(requests, is_done); });
     }
     for (request& each : requests) {
       if (auto const m = each.take(); m != nullptr) {
         each.bytes_ = m->size;
         if (m->size > m->capacity) { // its end will stay in the ring
-          oktopk::detail::abort(*this, detail::exceeds_room(m->size, m->peer, m->capacity));
+          oktopk::detail::abort(*this, exceeds_room(m->size, m->peer, m->capacity));
         }
       }
     }
   }
 
   void cancel(std::span<request> requests) noexcept {
-    shared_->abort(detail::order_is_lost(rank()));
+    shared_->abort(order_is_lost(rank()));
     std::fill(requests.begin(), requests.end(), request());
   }
 
@@ -427,11 +428,11 @@ public:
   void allreduce(std::span<T> values, reduction op, phase use) {
     shared_->broken.throw_if_happened();
     std::vector<T> scratch;
-    reduce_in_ring(*this, values, op, use, scratch);
+    oktopk::reduce_in_ring(*this, values, op, use, scratch);
   }
 
 private:
-  request post(detail::shared_message const& what) { return request(shared_->post(what)); }
+  request post(shared_message const& what) { return request(shared_->post(what)); }
 };
 
-} // namespace oktopk
+} // namespace shared_memory

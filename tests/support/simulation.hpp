@@ -112,20 +112,6 @@ struct simulation {
   bool yields_at_messages = true;  ///< true if other ranks may run whenever a message is started
   simulated_run* result = nullptr; ///< gets the counts when all ranks have ended; outlives the world
 
-  /// The fault of these settings for so many ranks; empty if there is none.
-  std::string problem(int ranks) const {
-    constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
-    if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
-      return "messages and steps of a simulation take 0 to 24 hours";
-    }
-    for (planned_fault const& each : faults.faults) {
-      if (each.rank < 0 || each.rank >= ranks || each.message < 1 || each.time.count() < 0) {
-        return "there is no " + each.text() + " of " + std::to_string(ranks) + " ranks";
-      }
-    }
-    return {};
-  }
-
   std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
 };
 
@@ -179,7 +165,7 @@ public:
 
   in_process_message* post(in_process_group& group, in_process_message message) override {
     message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.hit = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
+    message.mark = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
       return !hits_rank(what) && (message.size > 0 || what != in_process::injected_fault::bit_flip);
     });
     if (is_hit_by(message, in_process::injected_fault::loss)) {
@@ -190,7 +176,7 @@ public:
     in_process_message* const added = group.meet(message);
     if (is_hit_by(message, in_process::injected_fault::doubling)) {
       message.data = copies_.emplace_back(message.data, message.data + message.size).data();
-      message.hit = nullptr;
+      message.mark = nullptr;
       group.meet(message); // nobody waits for this one
     }
     return added;
@@ -268,8 +254,13 @@ private:
     return what == in_process::injected_fault::death || what == in_process::injected_fault::stop;
   }
 
+  // The planned fault that strikes a marked message.
+  static in_process::planned_fault const& planned(in_process_message const& message) {
+    return *static_cast<in_process::planned_fault const*>(message.mark);
+  }
+
   static bool is_hit_by(in_process_message const& message, in_process::injected_fault what) {
-    return message.hit != nullptr && message.hit->what == what;
+    return message.mark != nullptr && planned(message).what == what;
   }
 
   // The first planned fault of a kind that strikes the message which was counted last, or null. It happens now.
@@ -372,7 +363,7 @@ private:
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
     bool const late = is_hit_by(message, in_process::injected_fault::delay);
-    return late ? in_process_schedule::sum(usual, message.hit->time) : usual;
+    return late ? in_process_schedule::sum(usual, planned(message).time) : usual;
   }
 
   void land(std::vector<flight>::iterator which) {
@@ -392,7 +383,7 @@ private:
     deliver(*from, *to);
     std::uint64_t const bits = 8 * std::min(to->arrived, to->size);
     if (is_hit_by(*from, in_process::injected_fault::bit_flip) && bits > 0) {
-      std::uint64_t const bit = from->hit->bit;
+      std::uint64_t const bit = planned(*from).bit;
       to->data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }
   }
@@ -413,9 +404,6 @@ private:
 namespace oktopk::in_process {
 
 inline std::unique_ptr<detail::in_process_events> simulation::operator()(int ranks) const {
-  if (std::string const wrong = problem(ranks); !wrong.empty()) {
-    throw error(fault::option_out_of_range, "in_process::run: " + wrong);
-  }
   return std::make_unique<detail::simulated_events>(*this, ranks);
 }
 
