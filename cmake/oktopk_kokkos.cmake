@@ -12,6 +12,7 @@ libtrilinos-kokkos-dev), or name the prefix of your own with -DKokkos_ROOT=<pref
 # libraries that are not there, which stops CMake even where Kokkos is not required. Debian's libkokkos-dev 5.2.2 does: it
 # leaves out libkokkosalgorithms.a and libkokkossimd.a, which hold nothing that programs need.
 function(oktopk_find_incomplete_kokkos)
+  unset(OKTOPK_KOKKOS_HEADERS CACHE) # of another Kokkos, perhaps
   set(given "${Kokkos_DIR}")
   find_package(Kokkos CONFIG QUIET CONFIGS KokkosConfigVersion.cmake) # finds the folder, and loads no targets
   set(folder "${Kokkos_DIR}")
