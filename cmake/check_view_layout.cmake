@@ -15,7 +15,7 @@ if(Kokkos_DEVICES MATCHES "CUDA" AND imported AND NOT DEFINED OKTOPK_VIEWS_LIE_A
   elseif(said MATCHES "oktopk_views_lie_differently")
     message(FATAL_ERROR
       "oktopk: with this Kokkos (${Kokkos_VERSION}) and this compiler, kernels would read garbage behind a Kokkos::View: "
-      "device code lays it out in another way than host code. Take Kokkos 4.7.02 or 5.0, or configure this one with "
+      "device code lays it out in another way than host code. Take Kokkos 4.7.02 or later, or configure this one (up to 5.2) with "
       "-DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON; docs/backends.md says why.")
   else()
     message(WARNING "oktopk: the layout of Kokkos::View in device code could not be looked at:\n${said}")

@@ -45,6 +45,8 @@ endif()
 if(oktopk_mpi_name STREQUAL "openmpi")
   list(APPEND oktopk_mpi_environment
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # the same in Open MPI 5
+    PRTE_MCA_mapby=:oversubscribe                        # and in 6, which warns of the other one alone
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none)
 endif()
 if(OKTOPK_ENABLE_SANITIZERS)

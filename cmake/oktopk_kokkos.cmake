@@ -8,11 +8,70 @@ set(oktopk_kokkos_version 3.4)
 set(oktopk_missing_kokkos "no Kokkos ${oktopk_kokkos_version} or later was found. Install one (on Debian and Ubuntu: \
 libtrilinos-kokkos-dev), or name the prefix of your own with -DKokkos_ROOT=<prefix>")
 
+# oktopk_find_incomplete_kokkos(): the target Kokkos::kokkos, made of headers and libraries, where Kokkos' own package names
+# libraries that are not there, which stops CMake even where Kokkos is not required. Debian's libkokkos-dev 5.2.2 does: it
+# leaves out libkokkosalgorithms.a and libkokkossimd.a, which hold nothing that programs need.
+function(oktopk_find_incomplete_kokkos)
+  unset(OKTOPK_KOKKOS_HEADERS CACHE) # of another Kokkos, perhaps
+  set(given "${Kokkos_DIR}")
+  find_package(Kokkos CONFIG QUIET CONFIGS KokkosConfigVersion.cmake) # finds the folder, and loads no targets
+  set(folder "${Kokkos_DIR}")
+  if(NOT given)
+    unset(Kokkos_DIR CACHE)
+  endif()
+  get_filename_component(libraries "${folder}/../.." ABSOLUTE)
+  file(GLOB lists "${folder}/KokkosTargets-*.cmake")
+  set(there "")
+  set(absent "")
+  foreach(list IN LISTS lists)
+    file(STRINGS ${list} lines REGEX "IMPORTED_LOCATION")
+    foreach(line IN LISTS lines)
+      string(REGEX MATCH "[^/\"]+\"$" name "${line}")
+      string(REPLACE "\"" "" name "${name}")
+      if(EXISTS "${libraries}/${name}")
+        list(APPEND there "${libraries}/${name}")
+      else()
+        list(APPEND absent ${name})
+      endif()
+    endforeach()
+  endforeach()
+  if(NOT absent OR NOT there MATCHES "kokkoscore")
+    return()
+  endif()
+  find_path(OKTOPK_KOKKOS_HEADERS KokkosCore_config.h NO_DEFAULT_PATH PATH_SUFFIXES kokkos
+    HINTS ${libraries}/../include ${libraries}/../../include)
+  mark_as_advanced(OKTOPK_KOKKOS_HEADERS)
+  if(NOT OKTOPK_KOKKOS_HEADERS)
+    return()
+  endif()
+  file(STRINGS ${OKTOPK_KOKKOS_HEADERS}/KokkosCore_config.h lines REGEX "^#define KOKKOS_ENABLE_[A-Z]+$")
+  if(lines MATCHES "ENABLE_(CUDA|HIP|SYCL|THREADS|HPX|OPENMPTARGET|OPENACC)") # whose flags only the package knows
+    return()
+  endif()
+  set(devices SERIAL)
+  if(lines MATCHES "ENABLE_OPENMP")
+    find_package(OpenMP REQUIRED COMPONENTS CXX)
+    set(devices OPENMP)
+    list(APPEND there OpenMP::OpenMP_CXX)
+  endif()
+  string(REPLACE ";" ", " absent "${absent}")
+  message(STATUS "oktopk: the package of Kokkos in ${folder} lacks ${absent}, and is used without")
+  add_library(Kokkos::kokkos INTERFACE IMPORTED)
+  set_target_properties(Kokkos::kokkos PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${OKTOPK_KOKKOS_HEADERS}" INTERFACE_LINK_LIBRARIES "${there};${CMAKE_DL_LIBS}")
+  set(Kokkos_DIR "${folder}" PARENT_SCOPE)
+  set(Kokkos_VERSION "${PACKAGE_VERSION}" PARENT_SCOPE) # of the file of its version
+  set(Kokkos_DEVICES ${devices} PARENT_SCOPE)
+endfunction()
+
 # oktopk_find_kokkos(): the target Kokkos::kokkos, where Kokkos is installed. A macro, for Kokkos leaves variables.
 #
 # A Kokkos that was built without extensions of the compiler wants users without them. Where a project has not chosen,
 # it warns and writes OFF to the cache. The same is done here without the warning.
 macro(oktopk_find_kokkos)
+  if(NOT TARGET Kokkos::kokkos)
+    oktopk_find_incomplete_kokkos()
+  endif()
   if(NOT TARGET Kokkos::kokkos)
     if(DEFINED CMAKE_CXX_EXTENSIONS)
       find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)

@@ -88,6 +88,7 @@ oktopk_add_flags_of(Kokkos::kokkos)
 foreach(kind IN ITEMS compile link)
   # Options of Kokkos come as $<$<COMPILE_LANGUAGE:CXX>:options>, possibly empty.
   string(REGEX REPLACE "[$]<[$]<(COMPILE|LINK)_LANGUAGE:CXX>:([^<>]*)>" "\\2" flags "${oktopk_${kind}_flags}")
+  list(TRANSFORM flags REPLACE "^SHELL:" "") # how CMake keeps options together; its FindOpenMP has it
   list(FILTER flags EXCLUDE REGEX "[$]<|^$|^-isystem /usr/include$")
   if(kind STREQUAL "compile")
     list(REMOVE_DUPLICATES flags)

@@ -38,7 +38,7 @@ sign_of() {
     python3-pip) echo /usr/lib/python3/dist-packages/pip/__init__.py ;;
     python3-setuptools) echo /usr/lib/python3/dist-packages/setuptools/__init__.py ;;
     python3-venv) echo '/usr/lib/python3.*/ensurepip/__init__.py' ;;
-    clang-* | doxygen) echo "$1" ;;
+    clang-* | debootstrap | doxygen | git) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;
     openmpi-bin) echo mpirun.openmpi ;;
     libmpich-dev) echo mpicxx.mpich ;;
@@ -54,7 +54,7 @@ sign_of() {
     libzfp-dev) echo /usr/include/zfp.h ;;
     zlib1g-dev) echo /usr/include/zlib.h ;;
     libopenblas0-pthread) echo '/usr/lib/*/openblas-*/libblas.so.3' ;;
-    libtrilinos-kokkos-dev) echo /usr/include/trilinos/Kokkos_Core.hpp ;;
+    libtrilinos-kokkos-dev) echo '/usr/include/*/Kokkos_Core.hpp' ;; # in trilinos, or kokkos since Trilinos 16
     libtrilinos-kokkos-kernels-dev) echo /usr/include/trilinos/KokkosBlas3_gemm.hpp ;;
     python3-matplotlib) echo /usr/lib/python3/dist-packages/matplotlib/__init__.py ;;
     dataset-fashion-mnist) echo '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz' ;;
@@ -196,6 +196,8 @@ build() {
 export OMPI_ALLOW_RUN_AS_ROOT=1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # the same in Open MPI 5
+export PRTE_MCA_mapby=:oversubscribe                        # and in 6, which warns of the other one alone
 export OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_plm=isolated
 export OMPI_MCA_btl_vader_single_copy_mechanism=none

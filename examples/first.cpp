@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A first sparse allreduce, without MPI: four ranks in one process. On Debian and Ubuntu, with g++ and
-// libtrilinos-kokkos-dev, from the folder of the repository:
+// A first sparse allreduce, without MPI: four ranks in one process. With oktopk installed in $HOME/.local, from the folder
+// of the repository:
 //
-//   g++ -std=c++20 -O2 examples/first.cpp -Iinclude -isystem /usr/include/trilinos -ltrilinos_kokkoscore -ldl -o first
+//   g++ -O2 examples/first.cpp $(pkg-config --cflags --libs $HOME/.local/lib/pkgconfig/oktopk.pc) -o first
 //
 // Each rank has a gradient of 1,000 values, and sends its 10 largest. The 10 largest sums arrive on all ranks.
 

@@ -12,7 +12,7 @@ need() {
   while [ $# -gt 0 ]; do
     version=$(dpkg-query -W -f '${Version}' "$1" 2>/dev/null) || version=
     if [ "$version" != "$2" ]; then
-      echo "This is about $1 $2 of Debian 12 (apt-get install $1); here is ${version:-none}."
+      echo "This is about $1 $2 of Debian (apt-get install $1); here is ${version:-none}."
       exit 77
     fi
     echo "version:  $1 $version"

@@ -12,8 +12,8 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <mpi.h>
-#if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h> // Open MPI says there what of its extensions it has
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>) // with the header of MPI's standard ABI it does not compile
+#include <mpi-ext.h>                                // Open MPI says there what of its extensions it has
 #endif
 
 #include <algorithm>
@@ -87,10 +87,44 @@ private:
   MPI_Datatype type_ = MPI_BYTE;
 };
 
+/// True if `kinds`, in the form of MPI 4.1's info key mpi_memory_alloc_kinds, names memory of that kind: "cuda", or
+/// "cuda:device" among its places, for cuda.
+inline bool names_memory_kind(std::string_view kinds, std::string_view kind) {
+  while (!kinds.empty()) {
+    std::string_view const item = kinds.substr(0, kinds.find(','));
+    kinds.remove_prefix(std::min(kinds.size(), item.size() + 1));
+    std::string_view const places = item.substr(std::min(item.size(), kind.size()));
+    if (item.starts_with(kind) &&
+        (places.empty() ||
+         (places.front() == ':' && (std::string(places) + ':').find(":device:") != std::string::npos))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The info key of that name of MPI_COMM_WORLD: the kinds of memory that the job was started for and MPI takes.
+inline std::string mpi_memory_kinds() {
+  std::string kinds;
+#if MPI_VERSION >= 4
+  MPI_Info info = MPI_INFO_NULL;
+  if (MPI_Comm_get_info(MPI_COMM_WORLD, &info) == MPI_SUCCESS && info != MPI_INFO_NULL) {
+    std::array<char, 1024> text{};
+    int room = static_cast<int>(text.size());
+    int there = 0;
+    if (MPI_Info_get_string(info, "mpi_memory_alloc_kinds", &room, text.data(), &there) == MPI_SUCCESS && there != 0) {
+      kinds = text.data();
+    }
+    MPI_Info_free(&info);
+  }
+#endif
+  return kinds;
+}
+
 /// True if this MPI library takes pointers to memory of such devices. The library is asked when the program runs,
-/// because one that was built for a device may run without it. False for a library that cannot be asked. MPI must be
-/// initialised.
-inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
+/// because one that was built for a device may run without it: by its own functions, or, where it has none (as with the
+/// standard ABI), by MPI's info key. False for a library that cannot be asked. MPI must be initialised.
+inline bool mpi_takes_memory_of(device_family family) {
 #if defined(MPIX_GPU_SUPPORT_CUDA)
   if (int yes = 0; family == device_family::cuda) {
     return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &yes) == MPI_SUCCESS && yes != 0;
@@ -98,6 +132,10 @@ inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
 #elif defined(MPIX_CUDA_AWARE_SUPPORT)
   if (family == device_family::cuda) {
     return MPIX_Query_cuda_support() == 1;
+  }
+#else
+  if (family == device_family::cuda) {
+    return names_memory_kind(mpi_memory_kinds(), "cuda");
   }
 #endif
 #if defined(MPIX_GPU_SUPPORT_HIP)
@@ -107,6 +145,10 @@ inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
 #elif defined(MPIX_ROCM_AWARE_SUPPORT)
   if (family == device_family::hip) {
     return MPIX_Query_rocm_support() == 1;
+  }
+#else
+  if (family == device_family::hip) {
+    return names_memory_kind(mpi_memory_kinds(), "rocm");
   }
 #endif
   return false;
@@ -502,13 +544,20 @@ private:
   request start_one(bool receives, std::span<std::byte const> bytes, int peer, phase use) {
     shared_->broken.throw_if_happened();
     request started(receives, peer, use);
-    detail::mpi_bytes const extent(bytes.size());
     void* const data = const_cast<std::byte*>(bytes.data()); // the data of a send is only read
     int const tag = static_cast<int>(use);
+#if MPI_VERSION >= 4
+    auto const count = static_cast<MPI_Count>(bytes.size());
+    detail::check_mpi(receives ? MPI_Irecv_c(data, count, MPI_BYTE, peer, tag, shared_->comm, &started.handle_)
+                               : MPI_Isend_c(data, count, MPI_BYTE, peer, tag, shared_->comm, &started.handle_),
+                      receives ? "MPI_Irecv" : "MPI_Isend");
+#else
+    detail::mpi_bytes const extent(bytes.size());
     detail::check_mpi(receives
                           ? MPI_Irecv(data, extent.count(), extent.type(), peer, tag, shared_->comm, &started.handle_)
                           : MPI_Isend(data, extent.count(), extent.type(), peer, tag, shared_->comm, &started.handle_),
                       receives ? "MPI_Irecv" : "MPI_Isend");
+#endif
     return started;
   }
 
@@ -516,7 +565,11 @@ private:
   static void note_arrived(request& finished, MPI_Status status) {
     if (finished.receives_) {
       MPI_Count bytes = 0;
+#if MPI_VERSION >= 4
+      detail::check_mpi(MPI_Get_count_c(&status, MPI_BYTE, &bytes), "MPI_Get_count_c");
+#else
       detail::check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
+#endif
       finished.bytes_ = static_cast<std::size_t>(bytes);
     }
   }

@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -172,9 +174,12 @@ struct nccl_ranks : shared_state {
     time_limit = {};
   }
 
+  /// Waits for at most the time limit, or the usual one where there is none.
   ~nccl_ranks() {
-    if (comm != nullptr) {
-      static_cast<void>(ncclCommDestroy(comm));
+    if (broken) {
+      abort();
+    } else if (comm != nullptr) {
+      destroy();
     }
   }
 
@@ -194,6 +199,22 @@ struct nccl_ranks : shared_state {
   void abort() noexcept {
     if (comm != nullptr) {
       static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
+    }
+  }
+
+  // From NCCL 2.31.2 on ncclCommDestroy waits for the ranks of the node, and those that have aborted do not come. Then the
+  // thread that waits is left to itself: an abort beside it would free what it uses.
+  void destroy() noexcept {
+    try {
+      std::promise<void> destroyed;
+      auto const end = destroyed.get_future();
+      std::thread([made = comm, done = std::move(destroyed)]() mutable {
+        static_cast<void>(ncclCommDestroy(made));
+        done.set_value();
+      }).detach();
+      end.wait_for(this->has_limit() ? this->time_limit : usual_time_limit);
+    } catch (std::exception const&) { // there is no memory or thread for it
+      abort();
     }
   }
 

@@ -50,6 +50,22 @@ def _fault_of(what, tensor, types=TYPES):
     return ""
 
 
+def _check_group(group):
+    """An Error where it does not move tensors of the CPU, by the name of its backend."""
+    remedy = "give one of gloo, new_group(backend='gloo')"
+    if not hasattr(group, "_get_backend"):  # before torch 2
+        if group.name() == "nccl":
+            raise Error(f"a process group of nccl moves tensors of GPUs alone: {remedy}")
+        return
+    try:
+        backend = group._get_backend(torch.device("cpu"))  # pylint: disable=protected-access
+    except RuntimeError:
+        raise Error(f"a process group of {group.name()} moves no tensors of the CPU: {remedy}") from None
+    if type(backend).__module__.startswith("torchcomms"):
+        raise Error(f"the process group of {group.name()} is one of torchcomms, whose waits have no time limit: "
+                    "unset TORCH_DISTRIBUTED_USE_TORCHCOMMS")
+
+
 class _Company:
     """What the averagers of a process group share: how many there are, and a group beside it for the sums of Gloo.
 
@@ -106,8 +122,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._group = torch.distributed.group.WORLD if group is None else group
         if not isinstance(self._group, torch.distributed.ProcessGroup):
             raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
-        if self._group.name() == "nccl":
-            raise Error("a process group of nccl moves tensors of GPUs alone: give one of gloo, new_group(backend='gloo')")
+        _check_group(self._group)
         self._names, self._lengths, self._steps = list(names), list(lengths), {"": 0} if names else {}  # steps: of each key
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):

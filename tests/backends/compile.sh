@@ -114,8 +114,8 @@ if [ "$device" = cuda ]; then
   if ! "$@" -c cmake/view_layout.cpp -o "$work/view_layout.o" >"$work/view_layout.log" 2>&1; then
     cat "$work/view_layout.log" >&2
     ! grep -q oktopk_views_lie_differently "$work/view_layout.log" ||
-      fail "with this Kokkos and nvcc, kernels would read garbage behind a Kokkos::View: take Kokkos 4.7.02 or 5.0, or" \
-        "configure this one with -DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON; docs/backends.md says why"
+      fail "with this Kokkos and nvcc, kernels would read garbage behind a Kokkos::View: take Kokkos 4.7.02 or later, or" \
+        "configure this one (up to 5.2) with -DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON; docs/backends.md says why"
     fail "the layout of Kokkos::View in device code could not be looked at"
   fi
 fi

@@ -40,7 +40,7 @@ struct bulk_numbers {
   }
 
   Kokkos::View<T*, typename E::memory_space> view;
-  typename Kokkos::View<T*, typename E::memory_space>::HostMirror mirror;
+  decltype(Kokkos::create_mirror_view(view)) mirror; // Kokkos 5 has no HostMirror, and 3.4 no host_mirror_type
 };
 
 template <class Comm>

@@ -162,6 +162,15 @@ TEST_CASE_ON_ALL_RANKS("a device's memory is within reach only where the library
   using oktopk::detail::device_family;
   using oktopk::detail::mpi_takes_memory_of;
   CHECK_FALSE(mpi_takes_memory_of(device_family::unknown));
+  using oktopk::detail::names_memory_kind; // the answer of an MPI with the standard ABI
+  for (auto const* kinds : {"cuda", "system,mpi,cuda", "cuda:device,system", "mpi:alloc_mem,cuda:host:device"}) {
+    CHECK(names_memory_kind(kinds, "cuda"));
+  }
+  for (auto const* kinds :
+       {"", "system,mpi", "cuda:host", "rocm,cuda:managed", "cudax", "mpi:cuda", "cuda:devices,,"}) {
+    CHECK_FALSE(names_memory_kind(kinds, "cuda"));
+  }
+  CHECK_FALSE(names_memory_kind(oktopk::detail::mpi_memory_kinds(), "cuda")); // nobody has asked for such memory
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && !MPIX_CUDA_AWARE_SUPPORT
   CHECK_FALSE(mpi_takes_memory_of(device_family::cuda));
 #elif defined(MPIX_GPU_SUPPORT_CUDA)

@@ -20,8 +20,13 @@
 #include <oktopk/nccl.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
+#ifdef OKTOPK_NCCL_STAND_IN
+#include "nccl/stand_in/communicator.hpp"
+#endif
+
 #include <array>
 #include <chrono>
+#include <optional>
 
 using namespace oktopk_tests;
 
@@ -224,6 +229,25 @@ TEST_CASE_ON_ALL_RANKS("host memory is refused, with the name of the call") {
   nccl::bulk_request request;
   auto const refused = outcome_of([&] { comm.start(device(), std::span(&message, 1), std::span(&request, 1)); });
   CHECK(refused.says("ncclSend: invalid argument (ncclSend: the data is not in the memory of the device)"));
+}
+
+TEST_CASE_ON_ALL_RANKS("the end of a communicator waits no longer than its limit for a rank that has aborted") {
+  auto const seconds_of_end = [](std::chrono::milliseconds limit, bool broken) {
+    std::optional<nccl> comm(connected());
+    comm->bulk().set_time_limit(limit);
+    if (broken) {
+      comm->cancel(std::span<nccl::bulk_request>());
+    }
+    auto const begun = std::chrono::steady_clock::now();
+    comm.reset();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
+  nccl_stand_in::a_rank_has_aborted = true;
+  double const waited = seconds_of_end(std::chrono::milliseconds(200), false);
+  CHECK(waited >= 0.2);
+  CHECK(waited < 20);
+  CHECK(seconds_of_end(std::chrono::minutes(10), true) < 20); // broken: nobody is waited for
+  nccl_stand_in::a_rank_has_aborted = false;
 }
 
 TEST_CASE_ON_ALL_RANKS("a message whose size its receive does not have is an error") {

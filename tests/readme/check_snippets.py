@@ -241,6 +241,7 @@ def follow_install(source, compiler):
     """The commands of README.md up to a program that runs, and the ways of README.md and docs/install.md to name the library."""
     blocks = blocks_of(source, pathlib.Path("README.md"))
     install = next(block for block in blocks if block.language == "sh" and "--install" in block.text)
+    first = next(block for block in blocks if block.language == "sh" and "./first" in block.text)
     start = next(block for block in blocks if block.language == "sh" and "./app" in block.text)
     program = next(block for block in blocks if "int main(" in block.text)
     output = next(block for block in blocks if block.language == "text")
@@ -280,6 +281,9 @@ def follow_install(source, compiler):
                 sys.exit(f"{block}: the program printed {printed}, not {output.text}")
 
         run(install.text, scratch)
+        said = re.search(r"^\./first # (.*)$", first.text, re.M)[1]
+        if said not in run(first.text, scratch / "oktopk"):
+            sys.exit(f"{first}: the program does not print {said}")
         (scratch / "app.cpp").write_text(program.text)
         expect_output(run(start.text, scratch), start)
         for number, use in enumerate(block for block in blocks + guide if block.language == "cmake"):

@@ -35,6 +35,8 @@ ALGORITHMS = ("ok_topk", "packed", "topk_a", "gtopk", "dense")
 LIVES_ON = {
     "openmpi": ["--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0", "--oversubscribe", "--mca",
                  "mpi_yield_when_idle", "1", "--mca", "plm", "isolated"],
+    "openmpi from 5 on": ["--runtime-options", "recoverable,continuous,error-nonzero-status=0", "--oversubscribe", "--mca",
+                          "mpi_yield_when_idle", "1"],
     "mpich": ["-disable-auto-cleanup"],
 }
 # MPICH's launcher kills all ranks where one ends by a signal, so that one is to end by a status.
@@ -98,7 +100,7 @@ class Run:
     def __init__(self, given, draw, folder, deadline):
         self.given, self.draw, self.folder, self.deadline = given, draw, pathlib.Path(folder), deadline
         self.mark = f"{os.getpid()}.{draw.number}.{time.time_ns()}"
-        command = [*given.launcher, *LIVES_ON[given.mpi], "-n", str(draw.ranks), *RANK[given.mpi], given.program,
+        command = [*given.launcher, *given.lives_on, "-n", str(draw.ranks), *RANK[given.mpi], given.program,
                    "--log", folder,
                    "--algorithm", draw.algorithm, "--deadline", str(deadline), "--length", str(draw.length),
                    "--calls", "400" if draw.kind in ("kill", "stop", "late") else "60"]
@@ -267,12 +269,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", help="faulty_ranks")
     parser.add_argument("--launcher", type=str.split, required=True, help="as in 'mpirun.openmpi'")
-    parser.add_argument("--mpi", choices=LIVES_ON, required=True)
+    parser.add_argument("--mpi", choices=RANK, required=True)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--first", type=int, default=1, help="number of the first run")
     parser.add_argument("--deadline", type=float, default=3.0, metavar="SECONDS", help="on a machine at rest")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
     given = parser.parse_args()
+    version = subprocess.run([*given.launcher, "--version"], capture_output=True, text=True, check=False).stdout
+    is_later = given.mpi == "openmpi" and not re.search(r"\((Open MPI|OpenRTE)\) [1-4]\.", version)
+    given.lives_on = LIVES_ON["openmpi from 5 on" if is_later else given.mpi]
     wrong = 0
     for number in range(given.first, given.first + given.runs):
         draw = Draw.of(number, given.kinds)

@@ -5,6 +5,7 @@
 A case that fails ends all of them. It says what it is about; a scheme is one of oktopk's catalogue."""
 
 import copy
+import importlib
 import io
 import itertools
 import shutil
@@ -147,6 +148,15 @@ def hooked(module, scheme="ok_topk(density=0.1)", how=None, **of_ddp):
     state = oktopk_torch.state(ddp, scheme, **(how or {}))
     ddp.register_comm_hook(state, oktopk_torch.hook)
     return ddp, state
+
+
+def ddp_takes(kind):
+    """Whether DDP broadcasts parameters of the type over Gloo, without a hook: torch 2.14 of Debian refuses float16."""
+    try:
+        DistributedDataParallel(nn.Linear(1, 1).to(kind))
+    except RuntimeError:
+        return False
+    return True
 
 
 def in_small_buckets(module, **of_ddp):
@@ -569,13 +579,26 @@ def test_a_callback_that_would_wait_is_an_error(_):
 
 def test_a_group_that_does_not_do_is_refused(_):
     """By name, before anything is sent."""
-    class Nccl(dist.ProcessGroup):
+    class OfDevices(dist.ProcessGroup):
         def name(self):
             return "nccl"
+
+    class Other(dist.ProcessGroup):  # as torch from 2 on has it, here in every torch
+        def name(self):
+            return "nccl2"
+
+        def _get_backend(self, device):
+            raise RuntimeError(f"No backend type associated with device type {device}")
+
+    class OfTorchcomms(Other):
+        def _get_backend(self, device):
+            return type("BackendWrapper", (), {"__module__": "torchcomms._comms"})()
     first = dist.new_group([0])
     if dist.get_rank() != 0:
         refused("no process group", oktopk_torch.averager, first)
-    refused("nccl", oktopk_torch.averager, Nccl(dist.get_rank(), dist.get_world_size()))
+    for kind, words in ((OfDevices, "a process group of nccl "), (Other, "a process group of nccl2 moves no tensors of the CPU"),
+                        (OfTorchcomms, "torchcomms, whose waits have no time limit")):
+        refused(words, oktopk_torch.averager, kind(dist.get_rank(), dist.get_world_size()))
 
 
 class Scaler:
@@ -637,6 +660,8 @@ def test_a_scaler_sees_infinities_and_skips_the_step(scheme):
 
 def test_an_average_that_overflows_in_half_precision_is_skipped(_):
     """Gradients are finite, and what has waited in the residual is not, times the scale: it waits on."""
+    if not ddp_takes(torch.float16):
+        return
     scaler, taken = Scaler(1024.0), 0
     ddp, state = hooked(Optional(1, 60).half(), "topk_a(density=0.1)", {"grad_scaler": scaler})
     optimizer, came_out = torch.optim.SGD(ddp.parameters(), 0.0), torch.zeros(60)
@@ -686,7 +711,7 @@ def test_what_cannot_be_averaged_is_refused_by_name(_):
 
 def test_a_float64_model_and_a_mixed_one_lose_nothing(scheme):
     """Sums are of float64 where a parameter is; parameters of other types are in buckets of their own."""
-    kinds = [torch.float64, torch.float64, torch.float32, torch.float16]
+    kinds = [torch.float64, torch.float64, torch.float32, torch.float16 if ddp_takes(torch.float16) else torch.float32]
     model = Optional()
     for each, kind in zip(model.parts, kinds):
         each.data = each.data.to(kind)
@@ -1267,6 +1292,59 @@ def test_local_steps_with_an_outer_average_stay_together(scheme):
     check_same_everywhere(common[1].flatten())
 
 
+def test_fsdp_averages_between_replicas(scheme):
+    """`fully_shard` inside each of two replicas, and its hook for the sums between them: the code of docs/torch.md."""
+    fsdp = importlib.import_module("torch.distributed.fsdp")
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    if ranks % 2 or not hasattr(getattr(fsdp, "FSDPModule", None), "set_all_reduce_hook"):
+        return  # before torch 2.7
+    mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2, ranks // 2), mesh_dim_names=("replicas", "shards"))
+    for each in ("topk_a(density=1)", scheme):
+        average, calls, losses = oktopk_torch.averager(mesh["replicas"].get_group(), each), [], []
+        torch.manual_seed(1)
+        model = Crossed()
+        alone = copy.deepcopy(model)
+        for part in (model.middle, model):
+            fsdp.fully_shard(part, mesh=mesh["shards"])
+        for name, module in model.named_modules():
+            if isinstance(module, fsdp.FSDPModule):
+                def reduce(gradient, key=name, average=average, calls=calls):
+                    calls.append(key)
+                    host = gradient.cpu()
+                    gradient.copy_(average(host, key=key))
+                module.set_all_reduce_hook(reduce)
+        optimizer = torch.optim.SGD(model.parameters(), 0.02)
+        for step in range(100):
+            losses.append(move(optimizer, lambda model=model, step=step: loss_of(model, step)))
+            if step == 0 and each != scheme:
+                loss_of(alone, step).backward()
+                for one, other in zip(model.parameters(), alone.parameters()):
+                    mean = sum(of_all_ranks(other.grad)) / ranks
+                    assert torch.allclose(one.grad.full_tensor(), mean, rtol=1e-4, atol=1e-6), (rank, one, mean)
+        assert len(calls) == 200 and set(calls) == {"", "middle"}, calls
+        assert sum(losses[-10:]) < 0.5 * sum(losses[:10]), losses
+        check_same_everywhere(torch.cat([part.full_tensor().detach().flatten() for part in model.parameters()]))
+
+
+def test_a_compiled_module_has_the_same_bits(scheme):
+    """`torch.compile` inside of DDP and around it; the names of the parameters are those of the module."""
+    if torch.__version__ < (2, 6):
+        return  # not on this Python
+    found = []
+    for inside, outside in ((False, False), (True, False), (False, True)):
+        torch.manual_seed(1)
+        module = Crossed()
+        ddp, state = hooked(torch.compile(module, backend="eager") if inside else module, scheme)
+        call = torch.compile(ddp, backend="eager") if outside else ddp
+        optimizer = torch.optim.SGD(ddp.parameters(), 0.01)
+        for step in range(10):
+            move(optimizer, lambda call=call, step=step: loss_of(call, step))
+        found.append((weights_of(ddp), residuals_of(state), state.state_dict()["parameters"]))
+    plain, *others = found
+    for each in others:
+        assert torch.equal(each[0], plain[0]) and torch.equal(each[1], plain[1]) and each[2] == plain[2], each[2]
+
+
 def run(rank, ranks, folder, names):
     """Each training on two processes, for it takes long; on three, the pairs of options only by their name, for the same
     reason; on four, what depends on their number most."""
@@ -1274,7 +1352,8 @@ def run(rank, ranks, folder, names):
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     cases = [(function, scheme) for name, function in globals().items() if name.startswith("test_")
              for scheme in (REUSED, *MORE.get(name, []))]
-    cases = [case for case in cases if ranks < 4 or case == (test_goes_on_to_the_bit, REUSED)]
+    on_four = [(test_goes_on_to_the_bit, REUSED), (test_fsdp_averages_between_replicas, REUSED)]
+    cases = [case for case in cases if ranks < 4 or case in on_four]
     cases = [case for case in cases if ranks == 2 or names or case[0] is not test_pairs_of_options_hold_for_200_steps]
     cases += [(trains, *each) for each in ({2: TRAINED, 4: TRAINED[1:2]}.get(ranks, []))]
     for function, *given in (case for case in cases if not names or case[0].__name__ in names):

@@ -6,10 +6,12 @@
 
 #include "nccl/stand_in/communicator.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <random>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -136,6 +138,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  while (nccl_stand_in::a_rank_has_aborted && !comm->aborted) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   while (comm->under_way > 0) {
     if (cudaDeviceSynchronize() != cudaSuccess) { // the functions end by themselves, once the streams come to them
       return ncclUnhandledCudaError;

@@ -32,6 +32,9 @@ struct ncclComm {
 
 namespace nccl_stand_in {
 
+/// While it is set, ncclCommDestroy waits, as NCCL 2.31.2 does for a rank of the node that has aborted.
+inline std::atomic<bool> a_rank_has_aborted{false};
+
 /// One ncclSend or ncclRecv.
 struct operation {
   ncclComm_t comm;

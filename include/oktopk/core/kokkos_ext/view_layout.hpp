@@ -37,8 +37,9 @@ inline constexpr bool mdspan_is_marked = true;
 inline constexpr bool mdspan_is_marked = false;
 #endif
 
-static_assert(views_lie_alike(KOKKOS_VERSION, nvcc_version, view_is_legacy, mdspan_is_marked),
-              "oktopk: with this Kokkos and nvcc, kernels would read garbage behind a Kokkos::View. Take Kokkos 4.7.02 "
-              "or 5.0, or configure this one with -DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON (docs/backends.md says why)");
+static_assert(
+    views_lie_alike(KOKKOS_VERSION, nvcc_version, view_is_legacy, mdspan_is_marked),
+    "oktopk: with this Kokkos and nvcc, kernels would read garbage behind a Kokkos::View. Take Kokkos 4.7.02 "
+    "or later, or configure this one (up to 5.2) with -DKokkos_ENABLE_IMPL_VIEW_LEGACY=ON (docs/backends.md says why)");
 
 } // namespace oktopk::detail

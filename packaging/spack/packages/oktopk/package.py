@@ -34,7 +34,7 @@ class Oktopk(CMakePackage):
     depends_on("kokkos@3.4:")
     depends_on("mpi@3:", when="+mpi")
     depends_on("nccl@2:", when="+nccl")
-    depends_on("py-torch@1.13:1+distributed", when="+torch")
+    depends_on("py-torch@1.13:+distributed", when="+torch")
     depends_on("xxhash@0.8:", when="+xxhash")
     depends_on("zfp@1:", when="+zfp")
 
