@@ -87,14 +87,33 @@ function(oktopk_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
     target_compile_options(${target} PRIVATE --param=ggc-min-expand=10000 --param=ggc-min-heapsize=2000000)
+    # Results are compared bit for bit with our own arithmetic: no two operations may be fused into one rounding.
+    target_compile_options(${target} PRIVATE -ffp-contract=off)
   endif()
+endfunction()
+
+# Algorithms and policies by text, what is promised of them, and the suite that all of them pass: compiled once, for unit
+# tests, fuzz and simulation.
+function(oktopk_add_subjects)
+  if(NOT TARGET oktopk::catalogue)
+    return()
+  endif()
+  file(GLOB checks CONFIGURE_DEPENDS fuzz/checks/*.cpp)
+  add_library(subjects_of_tests OBJECT algorithm/suite.cpp fuzz/subjects.cpp fuzz/typed_subjects.cpp ${checks})
+  target_include_directories(subjects_of_tests PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(subjects_of_tests PUBLIC oktopk::catalogue PRIVATE Catch2::Catch2)
+  if(TARGET oktopk::zfp)
+    target_link_libraries(subjects_of_tests PUBLIC oktopk::zfp)
+    target_compile_definitions(subjects_of_tests PRIVATE OKTOPK_TESTS_WITH_ZFP)
+  endif()
+  oktopk_compile_as_test(subjects_of_tests)
 endfunction()
 
 # Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
 # their own things of names that others have, too.
 set(oktopk_folders_in_batches algorithm comm core dense exchange select)
 set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
-  algorithm/test_other_transports.cpp algorithm/test_packed.cpp dense/test_interrupted_calls.cpp
+  algorithm/test_every_algorithm.cpp algorithm/test_other_transports.cpp dense/test_interrupted_calls.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
@@ -128,6 +147,9 @@ function(oktopk_add_unit_tests)
     endif()
     if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue")
       target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
+    endif()
+    if(TARGET subjects_of_tests AND folder MATCHES "^(algorithm|extending)$")
+      target_link_libraries(test_${folder} PRIVATE subjects_of_tests)
     endif()
     if(TARGET oktopk::xxhash AND folder STREQUAL "comm")
       target_link_libraries(test_${folder} PRIVATE oktopk::xxhash)

@@ -4,9 +4,9 @@
 // No call sends more than bound_words() says where rounding and control words weigh most: few entries of 12 bytes,
 // nothing at all, everything.
 
-#include "algorithm/record.hpp"
+#include "algorithm/suite.hpp"
+#include "fuzz/subject_of.hpp"
 #include "support/catch.hpp"
-#include "support/collect.hpp"
 #include "support/strict_gap16.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
@@ -18,59 +18,64 @@ using namespace oktopk_tests;
 
 namespace {
 
-using twelve_bytes = oktopk::coo<double, std::int32_t>;
-
 /// The most words that a rank sent in one of three calls, less the bound; each rank's values are its own.
-template <class Algorithm>
-double excess(int ranks, typename Algorithm::options const& how) {
+double excess(subject const& of, int ranks, std::int64_t length, std::int64_t k) {
   double most = -1e300;
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
-    counting comm(inner);
-    Algorithm allreduce(execution(), comm, how);
-    for (int call = 0; call < 3; ++call) {
-      std::vector<typename Algorithm::value_type> values;
-      for (std::int64_t i = 0; i < how.length; ++i) {
-        auto const bits = noise(static_cast<std::uint64_t>(call * ranks + comm.rank()), static_cast<std::uint64_t>(i));
-        values.push_back(static_cast<typename Algorithm::value_type>(heavy_tailed(bits)));
-      }
-      comm.reset();
-      allreduce(to_view(values));
-      most = std::max(most, comm.total().words_sent() - allreduce.bound_words());
+  auto const all = run(of, ranks, {length, k, 3}, [](moment when, numbers& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = heavy_tailed(noise(static_cast<std::uint64_t>(when.iteration * when.ranks + when.rank), i));
     }
   });
+  for (auto const& rank : all) {
+    for (call_record const& call : rank) {
+      most = std::max(most, call.words() - call.bound_words);
+    }
+  }
   return most;
 }
 
-template <class Algorithm>
-void check_bounds(char const* algorithm) {
-  for (int const ranks : rank_counts) {
+void check_bounds(subject const& of) {
+  for (int const ranks : {1, 2, 3, 7, 16}) {
     for (std::int64_t const length : {0, 1, 2, 3, 40}) {
       for (std::int64_t const k : {std::int64_t(0), std::int64_t(1), length / 2, length}) {
         if (k <= length) {
-          CAPTURE(algorithm, ranks, length, k);
-          CHECK(excess<Algorithm>(ranks, {.length = length, .k = k}) <= 0);
+          CAPTURE(of.about.name, ranks, length, k);
+          CHECK(excess(of, ranks, length, k) <= 0);
         }
       }
     }
   }
 }
 
+template <class Algorithm>
+void check_bounds_of(char const* name) {
+  check_bounds(oktopk_fuzz::typed_subject<Algorithm>(name));
+}
+
+using C = oktopk::any_communicator;
+using E = execution;
+
 } // namespace
 
-TEMPLATE_TEST_CASE("bounds hold in any format", "", twelve_bytes, oktopk::coo<>) {
-  using policies = oktopk::with_format<TestType>;
-  check_bounds<oktopk::topk_a<execution, counting, policies>>("topk_a");
-  check_bounds<oktopk::gaussian_k<execution, counting, TestType>>("gaussian_k");
-  check_bounds<oktopk::topk_dsa<execution, counting, policies>>("topk_dsa");
-  check_bounds<oktopk::gtopk<execution, counting, policies>>("gtopk");
-  check_bounds<oktopk::ok_topk<execution, counting, policies>>("ok_topk");
+TEST_CASE("bounds hold in any format") {
+  for (subject const& of : oktopk_fuzz::typed_subjects()) { // entries of 12 and 16 bytes
+    check_bounds(of);
+  }
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    for (oktopk::detail::listed_option const& option : algorithm.options) {
+      for (char const* const format : {"coo", "coo_or_dense", "packed", "gap16"}) {
+        if (option.key == "format") {
+          check_bounds(subject_of(algorithm.name + "(format=" + format + ")"));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("bounds hold in formats whose size is not known before") {
-  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<strict_gap16>>>("topk_a");
-  check_bounds<oktopk::gaussian_k<execution, counting, strict_gap16>>("gaussian_k");
-  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<oktopk::coo_or_dense<>>>>("topk_dsa");
-  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<strict_gap16>>>("gtopk");
+  check_bounds_of<oktopk::topk_a<E, C, oktopk::with_format<strict_gap16>>>("topk_a of strict gap16");
+  check_bounds_of<oktopk::gaussian_k<E, C, strict_gap16>>("gaussian_k of strict gap16");
+  check_bounds_of<oktopk::gtopk<E, C, oktopk::with_format<strict_gap16>>>("gtopk of strict gap16");
 }
 
 TEST_CASE("the bound of ok_topk's default policies is the documented one") {
@@ -93,11 +98,11 @@ TEST_CASE("the bound of ok_topk's default policies is the documented one") {
 }
 
 TEST_CASE("ok_topk keeps its bound however often regions are evened") {
-  using algorithm = oktopk::ok_topk<execution, counting>;
   for (int const ranks : {2, 3, 13, 16}) {
     for (int const rounds : {0, 1, 2, 5, 17}) {
       CAPTURE(ranks, rounds);
-      CHECK(excess<algorithm>(ranks, {.length = 400, .k = 40, .partition = {.tau = 1, .rounds = rounds}}) <= 0);
+      auto const of = subject_of("ok_topk(partition=evened(tau=1, rounds=" + std::to_string(rounds) + "))");
+      CHECK(excess(of, ranks, 400, 40) <= 0);
     }
   }
 }

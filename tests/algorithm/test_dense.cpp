@@ -1,55 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/suite.hpp"
-#include "support/reference.hpp"
+#include "support/catch.hpp"
+#include "support/collect.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
 
 using namespace oktopk_tests;
 
 namespace {
-
-struct dense_subject {
-  using value_type = float;
-  using index_type = std::int32_t;
-  using communicator = counting;
-  template <class Comm>
-  using algorithm = oktopk::dense<execution, Comm>;
-
-  static algorithm<counting>::options options(std::int64_t length, std::int64_t) { return {.length = length}; }
-
-  /// Not one byte beside the allreduce itself, where there is anything to sum.
-  static std::string volume_fault(record_of<dense_subject> const& call, int ranks, shape what) {
-    if (what.length == 0) {
-      return call.of(oktopk::phase::reduce).bytes_sent == 0 ? std::string() : "words of nothing are sent";
-    }
-    auto const reduce = call.of(oktopk::phase::reduce);
-    bool const only = call.total().bytes_sent == reduce.bytes_sent;
-    return only && reduce.words_sent() <= call.bound_words && (ranks > 1 || reduce.bytes_sent == 0)
-               ? std::string()
-               : "more is sent than the allreduce itself";
-  }
-
-  /// Every index, with the sum in the order of the ranks.
-  static std::string reference_fault(run_of<dense_subject> const& run, shape what) {
-    for (std::size_t iteration = 0; iteration < run[0].size(); ++iteration) {
-      std::vector<float> sums(static_cast<std::size_t>(what.length));
-      for (auto const& rank : run) {
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-          sums[i] = &rank == &run[0] ? rank[iteration].accumulator[i] : sums[i] + rank[iteration].accumulator[i];
-        }
-      }
-      for (auto const& rank : run) {
-        if (bits(rank[iteration].values) != bits(sums) || rank[iteration].contributed.size() != sums.size() ||
-            rank[iteration].indices != rank[iteration].contributed) {
-          return "iteration " + std::to_string(iteration) + ": not the sums of everything";
-        }
-      }
-    }
-    return {};
-  }
-};
 
 /// Leaves on rank 1 alone what is no number: as sums, as a codec may that loses again in every message; or, where it loses
 /// values, as a loss that no residual can hold.
@@ -94,12 +53,4 @@ void check_overflow_on_rank_1(std::string const& words) {
 TEST_CASE("dense ends on all ranks where one of them sees an overflow, of a sum or of what it has lost") {
   check_overflow_on_rank_1<true>("a sum or partial sum at index 0 overflows");
   check_overflow_on_rank_1<false>("rank 1: the residual at index 9 overflows with what is returned to it");
-}
-
-TEST_CASE("dense passes the suite of algorithms") {
-  check_algorithm<dense_subject>();
-}
-
-TEST_CASE("dense sends its bound") {
-  check_bound<dense_subject>();
 }

@@ -4,18 +4,14 @@
 // Values at the ends of what their type holds: sums and residuals that overflow, NaN of every pattern, doubles whose
 // squares overflow. Promised is the same error on every rank, or the right result; never a write out of bounds.
 
-#include "algorithm/record.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
-#include "support/policies.hpp"
 
-#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <bit>
@@ -61,9 +57,10 @@ TEMPLATE_TEST_CASE("sums that overflow after sums near the largest power of two 
 
 namespace {
 
-template <class Algorithm>
-void check_nan(char const* algorithm) {
-  using value = typename Algorithm::value_type;
+/// `make(length, k)` gives an algorithm on one rank.
+template <class Make>
+void check_nan(std::string const& algorithm, Make const& make) {
+  using value = typename decltype(make(0, 0))::value_type;
   using bits_type = oktopk::detail::bits_of<value>;
   constexpr std::int64_t length = 20000;
   auto const infinity = oktopk::detail::infinity_bits<value>;
@@ -78,7 +75,7 @@ void check_nan(char const* algorithm) {
         static_cast<bits_type>(quiet + (quiet - infinity) / 2), static_cast<bits_type>(infinity + 1), infinity}) {
     for (std::int64_t const many : {1, 150, 1324, 1400, 5000}) {
       CAPTURE(algorithm, pattern, many);
-      Algorithm allreduce(execution(), {}, {.length = length, .k = 100});
+      auto allreduce = make(length, 100);
       allreduce(to_view(gradient));
       allreduce(to_view(gradient));
       auto spoiled = gradient;
@@ -97,18 +94,19 @@ void check_nan(char const* algorithm) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, double) {
-  using self = oktopk::self_communicator;
-  using format = oktopk::coo<TestType>;
-  using reusing = policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>;
-  check_nan<oktopk::ok_topk<execution, self, oktopk::with_format<format>>>("ok_topk");
-  check_nan<oktopk::ok_topk<execution, self, reusing>>("ok_topk with reused thresholds");
-  check_nan<oktopk::topk_a<execution, self, oktopk::with_format<format>>>("topk_a");
-  check_nan<oktopk::gaussian_k<execution, self, format>>("gaussian_k");
+TEST_CASE("NaN of every pattern is found, at its place") {
+  for (char const* const text : {"ok_topk", "ok_topk(local=reused, global=reused)", "topk_a", "gaussian_k"}) {
+    check_nan(text, [&](std::int64_t length, std::int64_t k) {
+      return oktopk::make_allreduce(execution(), oktopk::self_communicator(), text, {.length = length, .k = k});
+    });
+  }
+  check_nan("ok_topk of double", [](std::int64_t length, std::int64_t k) {
+    using algorithm = oktopk::ok_topk<execution, oktopk::self_communicator, oktopk::with_format<oktopk::coo<double>>>;
+    return algorithm(execution(), {}, {.length = length, .k = k});
+  });
 }
 
 TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank, and nothing has happened") {
-  using algorithm = oktopk::gtopk<execution, in_process_communicator>;
   struct input {
     std::string what;
     std::vector<std::vector<float>> of_rank;
@@ -133,8 +131,8 @@ TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank
     auto const failures = failures_of(ranks, [&](in_process_communicator comm) {
       auto const rank = static_cast<std::size_t>(comm.rank());
       auto const length = static_cast<std::int64_t>(each.of_rank[0].size());
-      algorithm allreduce(execution(), comm, {.length = length, .k = 1});
-      oktopk::sgd<algorithm> optimizer(execution(), allreduce, {.learning_rate = 1});
+      auto allreduce = oktopk::make_allreduce(execution(), comm, "gtopk", {.length = length, .k = 1});
+      oktopk::sgd optimizer(execution(), allreduce, {.learning_rate = 1});
       auto const weights = to_view(std::vector<float>(each.of_rank[0].size(), 0));
       said[rank] = failure_of([&] { optimizer.step(weights, to_view(each.of_rank[rank])); });
       optimizer.step(weights, to_view(std::vector<float>(each.of_rank[0].size(), 0))); // nothing was kept of it
@@ -151,9 +149,8 @@ TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank
 }
 
 TEST_CASE("gtopk as published returns nothing, so nothing that it drops is an error") {
-  using algorithm = oktopk::gtopk<execution, in_process_communicator>;
   auto const failures = failures_of(2, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = 2, .k = 1, .return_dropped = false});
+    auto allreduce = oktopk::make_allreduce(execution(), comm, "gtopk(return_dropped=false)", {.length = 2, .k = 1});
     allreduce(to_view(comm.rank() == 0 ? std::vector<float>{3.3e38F, 3.2e38F} : std::vector<float>{0, 3.2e38F}));
   });
   for (failure const& each : failures) {
@@ -164,8 +161,7 @@ TEST_CASE("gtopk as published returns nothing, so nothing that it drops is an er
 TEST_CASE("a partial sum that overflows where the whole sum does not is called one that may be partial") {
   float const huge = 3e38F;
   auto const heard = failures_of(4, [&](in_process_communicator comm) {
-    using algorithm = oktopk::topk_a<execution, in_process_communicator>;
-    algorithm allreduce(execution(), comm, {.length = 3, .k = 3});
+    auto allreduce = oktopk::make_allreduce(execution(), comm, "topk_a", {.length = 3, .k = 3});
     allreduce(to_view(std::vector<float>{1, comm.rank() < 2 ? huge : -huge, 1}));
   });
   CHECK(unlike(heard, oktopk::fault::non_finite, "a sum or partial sum at index 1 overflows") == "");

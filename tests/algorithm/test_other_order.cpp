@@ -8,14 +8,11 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/random_mask.hpp>
-#include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/dense/swing.hpp>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -26,25 +23,26 @@ namespace {
 using E = host_execution;
 using C = in_process_communicator;
 
+struct named {
+  std::string text;
+  oktopk::gradient_size size;
+};
+
 // What each rank hears where the last one calls two objects in the other order.
-template <class A, class B>
-std::vector<outcome> heard_where_one_turns(typename A::options const& of_a, typename B::options const& of_b,
-                                           int ranks = 3) {
+std::vector<outcome> heard_where_one_turns(named const& of_a, named const& of_b, int ranks = 3) {
   std::vector<outcome> heard(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](C comm) {
-    A a(E(), comm, of_a);
-    B b(E(), comm, of_b);
-    auto const of_length = [&](std::int64_t length) { return seeded_accumulator<float>(length, comm.rank(), 0); };
-    a(of_length(of_a.length)); // all alike
-    b(of_length(of_b.length));
+    auto a = oktopk::make_allreduce(E(), comm, of_a.text, of_a.size);
+    auto b = oktopk::make_allreduce(E(), comm, of_b.text, of_b.size);
+    auto const call = [&](auto& allreduce) {
+      allreduce(seeded_accumulator<float>(allreduce.length(), comm.rank(), 0));
+    };
+    call(a); // all alike
+    call(b);
+    bool const turns = comm.rank() == ranks - 1;
     heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
-      if (comm.rank() == ranks - 1) {
-        b(of_length(of_b.length));
-        a(of_length(of_a.length));
-      } else {
-        a(of_length(of_a.length));
-        b(of_length(of_b.length));
-      }
+      call(turns ? b : a);
+      call(turns ? a : b);
     });
   });
   return heard;
@@ -62,10 +60,10 @@ void check_all_told(std::vector<outcome> const& heard) {
   CHECK(some_found);
 }
 
-template <class A, class B = A>
-void check_all_name_it(typename A::options const& of_a, typename B::options const& of_b) {
+void check_all_name_it(named const& of_a, named const& of_b) {
+  CAPTURE(of_a.text, of_b.text);
   for (int const ranks : {2, 3, 8}) {
-    for (outcome const& each : heard_where_one_turns<A, B>(of_a, of_b, ranks)) {
+    for (outcome const& each : heard_where_one_turns(of_a, of_b, ranks)) {
       INFO(ranks << " ranks: " << each.text);
       CHECK((each.code == fault::damaged_message || each.code == fault::abandoned));
       CHECK(
@@ -74,61 +72,55 @@ void check_all_name_it(typename A::options const& of_a, typename B::options cons
   }
 }
 
-template <class Codec>
-using coded_ring = oktopk::dense_ring_chunked<E, C, float, std::int32_t, oktopk::coded_wire<Codec, 0>>;
-template <class Codec>
-using coded_doubling = oktopk::dense_recursive_doubling<E, C, float, std::int32_t, oktopk::coded_wire<Codec, 0>>;
-using dense_swing = oktopk::dense<E, C, float, std::int32_t, oktopk::swing<E, C, float>>;
+oktopk::gradient_size const of_300{.length = 300, .k = 30};
 
 } // namespace
 
 TEST_CASE("two objects of different lengths that one rank calls in the other order are an error on every rank") {
-  using ok = oktopk::ok_topk<E, C>;
-  check_all_told(heard_where_one_turns<ok, ok>({.length = 300, .k = 30}, {.length = 400, .k = 30}));
+  check_all_told(heard_where_one_turns({"ok_topk", of_300}, {"ok_topk", {.length = 400, .k = 30}}));
 }
 
 TEST_CASE("two algorithms that one rank calls in the other order are an error on every rank") {
-  using ok = oktopk::ok_topk<E, C>;
-  using all = oktopk::topk_a<E, C>;
-  using tree = oktopk::gtopk<E, C>;
-  check_all_told(heard_where_one_turns<ok, all>({.length = 300, .k = 30}, {.length = 300, .k = 30}));
-  check_all_told(heard_where_one_turns<tree, ok>({.length = 300, .k = 30}, {.length = 300, .k = 30}));
+  for (auto const& [one, other] :
+       {std::pair("ok_topk", "topk_a"), {"gtopk", "ok_topk"}, {"topk_a", "dense"}, {"ok_topk", "dense"}}) {
+    CAPTURE(one, other);
+    check_all_told(heard_where_one_turns({one, of_300}, {other, of_300}));
+  }
 }
 
-TEMPLATE_TEST_CASE("two objects that are alike in everything are told apart by the order of their making", "",
-                   (oktopk::ok_topk<E, C>), (oktopk::topk_a<E, C>), (oktopk::gtopk<E, C>), (oktopk::topk_dsa<E, C>)) {
-  auto const heard = heard_where_one_turns<TestType, TestType>({.length = 300, .k = 30}, {.length = 300, .k = 30});
-  check_all_told(heard);
-  CHECK(std::any_of(heard.begin(), heard.end(), [](outcome const& each) {
-    return each.says("another object, algorithm, length or k; the ranks do not make the same calls in the same order");
-  }));
+TEST_CASE("two objects that are alike in everything are told apart by the order of their making") {
+  for (char const* const text : {"ok_topk", "topk_a", "gtopk", "topk_dsa"}) {
+    CAPTURE(text);
+    auto const heard = heard_where_one_turns({text, of_300}, {text, of_300});
+    check_all_told(heard);
+    CHECK(std::any_of(heard.begin(), heard.end(), [](outcome const& each) {
+      return each.says(
+          "another object, algorithm, length or k; the ranks do not make the same calls in the same order");
+    }));
+  }
 }
 
 // Sums of values alone, which would be mixed without an error.
-TEMPLATE_TEST_CASE("two dense objects of one length that a rank calls in the other order are named by every rank", "",
-                   (oktopk::dense<E, C>), (oktopk::dense_ring<E, C>), (oktopk::dense_ring_chunked<E, C>),
-                   (oktopk::dense_ring_pipelined<E, C>), (oktopk::dense_halving_doubling<E, C>),
-                   (oktopk::dense_recursive_doubling<E, C>), (oktopk::dense_rabenseifner<E, C>), dense_swing,
-                   (oktopk::dense_bfloat16<E, C>), coded_ring<oktopk::block_float>, coded_doubling<oktopk::float16>) {
-  check_all_name_it<TestType>({.length = 300}, {.length = 300});
+TEST_CASE("two dense objects of one length that a rank calls in the other order are named by every rank") {
+  for (char const* const text :
+       {"dense", "ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling",
+        "dense_rabenseifner", "swing", "dense_bfloat16", "ring_chunked(codec=block_float, cutoff_bytes=0)",
+        "recursive_doubling(codec=float16, cutoff_bytes=0)"}) {
+    check_all_name_it({text, of_300}, {text, of_300});
+  }
 }
 
 TEST_CASE("two random masks of one length that a rank calls in the other order are named by every rank") {
-  using mask = oktopk::random_mask<E, C>;
-  check_all_name_it<mask>({.length = 300, .k = 30}, {.length = 300, .k = 30});
-  check_all_name_it<mask>({.length = 300, .k = 30}, {.length = 300, .k = 40});
+  check_all_name_it({"random_mask", of_300}, {"random_mask", of_300});
+  check_all_name_it({"random_mask", of_300}, {"random_mask", {.length = 300, .k = 40}});
 }
 
 TEST_CASE("two dense schemes, or a dense and a sparse one, that a rank takes for each other are named by every rank") {
-  using oktopk::dense;
-  using oktopk::dense_ring;
-  check_all_name_it<dense<E, C>, dense<E, C>>({.length = 300}, {.length = 400});
-  check_all_name_it<dense<E, C>, dense_ring<E, C>>({.length = 300}, {.length = 300});
-  check_all_name_it<dense_ring<E, C>, oktopk::dense_rabenseifner<E, C>>({.length = 300}, {.length = 300});
-  check_all_name_it<oktopk::dense_bfloat16<E, C>, dense_swing>({.length = 300}, {.length = 300});
-  check_all_name_it<oktopk::random_mask<E, C>, dense<E, C>>({.length = 300, .k = 300}, {.length = 300});
-  check_all_told(heard_where_one_turns<oktopk::topk_a<E, C>, dense<E, C>>({.length = 300, .k = 30}, {.length = 300}));
-  check_all_told(heard_where_one_turns<oktopk::ok_topk<E, C>, dense<E, C>>({.length = 300, .k = 30}, {.length = 300}));
+  check_all_name_it({"dense", of_300}, {"dense", {.length = 400}});
+  check_all_name_it({"dense", of_300}, {"ring", of_300});
+  check_all_name_it({"ring", of_300}, {"dense_rabenseifner", of_300});
+  check_all_name_it({"dense_bfloat16", of_300}, {"swing", of_300});
+  check_all_name_it({"random_mask", {.length = 300, .k = 300}}, {"dense", of_300});
 }
 
 TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is another of them, within their bound") {

@@ -7,11 +7,12 @@
 // former. The results have the same bits as over one that tells sizes and reaches all memory.
 
 #include "algorithm/suite.hpp"
+#include "fuzz/subject_of.hpp"
+#include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/ordered_transport.hpp"
 #include "support/policies.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 
@@ -19,45 +20,11 @@ using namespace oktopk_tests;
 
 namespace {
 
-using foreign = oktopk::counted<foreign_communicator>;
-using ordered = oktopk::counted<ordered_communicator>;
-
 static_assert(oktopk::control_communicator<control_archetype> && !oktopk::bulk_communicator<control_archetype>);
 static_assert(oktopk::bulk_communicator<bulk_archetype> && !oktopk::control_communicator<bulk_archetype>);
-static_assert(oktopk::communicator<foreign_communicator> && oktopk::communicator<foreign>);
+static_assert(oktopk::communicator<foreign_communicator>);
 static_assert(oktopk::bulk_communicator<ordered_bulk> && !oktopk::control_communicator<ordered_bulk>);
-static_assert(oktopk::communicator<ordered> && ordered::ordered_by_instance);
-
-/// A subject over any transport; `Algorithm<Comm>` with periods so short that a few iterations see all of them.
-template <template <class> class Algorithm, class Comm>
-struct transport_subject {
-  using value_type = float;
-  using index_type = std::int32_t;
-  using communicator = Comm;
-  template <class C>
-  using algorithm = Algorithm<C>;
-  template <class C>
-  using over = transport_subject<Algorithm, C>;
-
-  static typename Algorithm<Comm>::options options(std::int64_t length, std::int64_t k) {
-    typename Algorithm<Comm>::options how;
-    how.length = length;
-    SET_IF_THERE(how.k, k);
-    SET_IF_THERE(how.local_select.tau_prime, 4);
-    SET_IF_THERE(how.global_select.tau_prime, 4);
-    SET_IF_THERE(how.partition.tau, 5);
-    return how;
-  }
-
-  static std::string volume_fault(call_record<float, std::int32_t> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words + 4 * static_cast<double>(call.indices.size())
-               ? std::string()
-               : "more words than the bound";
-  }
-};
-
-template <class Comm>
-using ok_topk = oktopk::ok_topk<execution, Comm>;
+static_assert(oktopk::communicator<ordered_communicator> && ordered_communicator::ordered_by_instance);
 
 // A format whose size follows from what it encodes, and parts that are balanced in every iteration.
 struct always_balanced : oktopk::balanced_allgatherv {
@@ -65,54 +32,45 @@ struct always_balanced : oktopk::balanced_allgatherv {
   always_balanced() : always_balanced(options{}) {}
   explicit always_balanced(options) : balanced_allgatherv({.ratio = 1}) {}
 };
-template <class Comm>
-using ok_topk_of_open_sizes = oktopk::ok_topk<execution, Comm,
+using ok_topk_of_open_sizes = oktopk::ok_topk<execution, oktopk::any_communicator,
                                               policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact,
                                                           oktopk::evened, oktopk::rotated, always_balanced>>;
-template <class Comm>
-using paper_ok_topk = oktopk::paper_ok_topk<execution, Comm>;
-template <class Comm>
-using topk_a = oktopk::topk_a<execution, Comm>;
-template <class Comm>
-using topk_dsa = oktopk::topk_dsa<execution, Comm>;
-template <class Comm>
-using gtopk = oktopk::gtopk<execution, Comm>;
-template <class Comm>
-using dense = oktopk::dense<execution, Comm>;
 
 template <class Comm>
-using ring = oktopk::dense_ring<execution, Comm>;
-template <class Comm>
-using ring_chunked = oktopk::dense_ring_chunked<execution, Comm>;
-template <class Comm>
-using halving_doubling = oktopk::dense_halving_doubling<execution, Comm>;
-template <class Comm>
-using recursive_doubling = oktopk::dense_recursive_doubling<execution, Comm>;
-template <class Comm>
-using rabenseifner = oktopk::dense_rabenseifner<execution, Comm>;
+oktopk::any_communicator over(oktopk::in_process_communicator inner) {
+  return Comm(inner);
+}
 
 } // namespace
 
-TEMPLATE_TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order", "",
-                   (transport_subject<ok_topk, ordered>), (transport_subject<ok_topk_of_open_sizes, ordered>),
-                   (transport_subject<paper_ok_topk, ordered>), (transport_subject<topk_a, ordered>),
-                   (transport_subject<topk_dsa, ordered>), (transport_subject<gtopk, ordered>),
-                   (transport_subject<dense, ordered>)) {
-  check_algorithm<TestType>();
-  SECTION("the same bits as over in_process") {
-    for (int const ranks : {1, 2, 3, 5, 8}) {
+TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order") {
+  std::vector<subject> all{oktopk_fuzz::typed_subject<ok_topk_of_open_sizes>("ok_topk of open sizes")};
+  for (char const* const text : {"ok_topk(partition=evened(tau=5))", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
+                                 "topk_dsa", "gtopk", "gaussian_k", "dense", "random_mask"}) {
+    all.push_back(subject_of(text));
+  }
+  for (subject const& of : all) {
+    INFO(of.about.name);
+    CHECK(algorithm_fault(of, 3, {.transport = over<ordered_communicator>}) == "");
+    for (int const ranks : {1, 2, 3, 5, 8}) { // the same bits as over in_process; sizes travel ahead
       shape const what{1700, 50, 6};
-      auto const expected = run<typename TestType::template over<counting>>(ranks, what, correlated{3, 8});
-      CHECK(results_fault(run<TestType>(ranks, what, correlated{3, 8}), expected) == ""); // sizes travel ahead
+      CHECK(repetition_fault(of, run(of, ranks, what, correlated{3, 8}, {.transport = over<ordered_communicator>}),
+                             run(of, ranks, what, correlated{3, 8}), false) == "");
     }
   }
 }
 
-TEMPLATE_TEST_CASE("the textbook allreduces keep the invariants over a transport that tells no sizes", "",
-                   (transport_subject<ring, foreign>), (transport_subject<ring_chunked, foreign>),
-                   (transport_subject<halving_doubling, foreign>), (transport_subject<recursive_doubling, foreign>),
-                   (transport_subject<rabenseifner, foreign>)) {
-  check_invariants<TestType>();
+TEST_CASE("every algorithm keeps its promises over a transport that tells no sizes") {
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    subject const of = subject_of(algorithm.name);
+    for (int const ranks : {2, 5, 8}) {
+      INFO(algorithm.name << " on " << ranks << " ranks");
+      CHECK(repeated_run_fault(of, ranks, {2600, 37, 6}, correlated{3, 4}, {.transport = over<foreign_communicator>}) ==
+            "");
+    }
+    INFO(algorithm.name);
+    CHECK(special_input_fault(of, 3, {.transport = over<foreign_communicator>}) == "");
+  }
 }
 
 TEST_CASE("a transport that runs groups in order tells ranks whose orders do not fit") {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/suite.hpp"
-#include "algorithm/sums_of_selections.hpp"
+#include "support/catch.hpp"
+#include "support/collect.hpp"
 
 #include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/comm/self.hpp>
@@ -12,35 +12,6 @@
 using namespace oktopk_tests;
 
 namespace {
-
-template <class Format>
-struct mask_subject : subject_of<typename Format::value_type, typename Format::index_type> {
-  template <class Comm>
-  using algorithm = oktopk::random_mask<execution, Comm, oktopk::with_format<Format>>;
-
-  static typename algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
-    return {.length = length, .k = k, .local_select = {.seed = 8}}; // draws the place whose sum the suite lets overflow
-  }
-
-  /// Exactly k places, the same on all ranks; that the update is the sum there follows from conservation.
-  static std::string reference_fault(run_of<mask_subject> const& run, shape what) {
-    for (std::size_t i = 0; i < run[0].size(); ++i) {
-      auto const parts = contributions<mask_subject>(run, i);
-      for (auto const& part : parts) {
-        if (part.indices.size() != static_cast<std::size_t>(what.k) || part.indices != parts[0].indices) {
-          return "not the same k places on all ranks";
-        }
-      }
-      if (std::vector<std::int64_t>(run[0][i].indices.begin(), run[0][i].indices.end()) != parts[0].indices) {
-        return "another update than what contributed";
-      }
-    }
-    return {};
-  }
-};
-
-using of_float = mask_subject<oktopk::coo<>>;
-using of_double = mask_subject<oktopk::coo<double, std::int64_t>>;
 
 /// The indices of some calls.
 std::vector<std::vector<std::int32_t>> drawn(std::int64_t seed, std::int64_t k, int calls) {
@@ -56,14 +27,6 @@ std::vector<std::vector<std::int32_t>> drawn(std::int64_t seed, std::int64_t k, 
 }
 
 } // namespace
-
-TEST_CASE("random_mask passes the suite of algorithms") {
-  check_algorithm<of_float>();
-}
-
-TEST_CASE("random_mask keeps the invariants with 64-bit values and indices") {
-  check_invariants<of_double>();
-}
 
 TEST_CASE("random_mask draws other places for each call and seed, and every place in the long run") {
   auto const calls = drawn(1, 100, 100);

@@ -3,16 +3,12 @@
 
 // Another k from one call to the next: the calls are those of an object made with that k and the state so far.
 
-#include "algorithm/invariants.hpp"
+#include "algorithm/record.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
-#include "support/policies.hpp"
 
-#include <oktopk/algorithm/base.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/paper_ok_topk.hpp>
-#include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -22,40 +18,42 @@ namespace {
 
 constexpr std::int64_t length = 700;
 
-template <class Allreduce>
-typename Allreduce::options with_k(std::int64_t k) {
-  typename Allreduce::options how;
-  how.length = length;
-  how.k = k;
-  return how;
-}
-
 } // namespace
 
-TEMPLATE_TEST_CASE("after set_k an algorithm does what one made with that k does from the same state", "",
-                   (oktopk::ok_topk<execution, counting>), (oktopk::paper_ok_topk<execution, counting>),
-                   (oktopk::ok_topk<execution, counting, reused_policies>), (oktopk::topk_a<execution, counting>),
-                   (oktopk::topk_dsa<execution, counting>), (oktopk::gtopk<execution, counting>),
-                   (oktopk::gaussian_k<execution, counting>)) {
-  for (int const ranks : {1, 4}) {
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      TestType changing(execution(), counting(comm), with_k<TestType>(200));
-      std::vector<float> residual(static_cast<std::size_t>(length), 0);
-      int iteration = 0;
-      for (std::int64_t const k : {std::int64_t(200), std::int64_t(30), std::int64_t(0), length, std::int64_t(7)}) {
-        changing.set_k(k);
-        CHECK(changing.k() == k);
-        TestType made(execution(), counting(comm), with_k<TestType>(k));
-        made.restore(changing.state());
-        CHECK((made.bound_words() == changing.bound_words() || iteration > 0)); // gaussian_k's is of its last call
-        for (int call = 0; call < 3; ++call, ++iteration) {
-          auto const input = accumulator_of({comm.rank(), ranks, iteration}, residual, correlated{7, 3});
-          auto const one = observe(changing, input);
-          CHECK(difference(one, observe(made, input)) == "");
-          residual = one.residual;
+TEST_CASE("after set_k an algorithm does what one made with that k does from the same state") {
+  std::vector<std::string> texts{"ok_topk(local=reused, global=reused)"};
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    // What automatic calls goes by the clock.
+    if (algorithm.name != "automatic" &&
+        std::ranges::any_of(algorithm.options, [](auto const& option) { return option.key == "k"; })) {
+      texts.push_back(algorithm.name);
+    }
+  }
+  for (std::string const& text : texts) {
+    for (int const ranks : {1, 4}) {
+      CAPTURE(text, ranks);
+      oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+        auto const with_k = [&](std::int64_t k) {
+          return oktopk::make_allreduce(execution(), counting(comm), text, {.length = length, .k = k});
+        };
+        auto changing = with_k(200);
+        std::vector<float> residual(static_cast<std::size_t>(length), 0);
+        int iteration = 0;
+        for (std::int64_t const k : {std::int64_t(200), std::int64_t(30), std::int64_t(0), length, std::int64_t(7)}) {
+          changing.set_k(k);
+          CHECK(changing.k() == k);
+          auto made = with_k(k);
+          made.restore(changing.state());
+          CHECK((made.bound_words() == changing.bound_words() || iteration > 0)); // gaussian_k's is of its last call
+          for (int call = 0; call < 3; ++call, ++iteration) {
+            auto const input = accumulator_of({comm.rank(), ranks, iteration}, residual, correlated{7, 3});
+            auto const one = observe(changing, input);
+            CHECK(difference(one, observe(made, input)) == "");
+            residual = one.residual;
+          }
         }
-      }
-    });
+      });
+    }
   }
 }
 

@@ -14,18 +14,25 @@ namespace oktopk_tests::dense {
 
 using oktopk::codec_level;
 
-/// A value of one rank that is not finite reaches every rank in its place.
+/// Extremes have the same bits on all ranks, no farther from what is right than one rounding by every rank allows.
 template <class Subject>
-std::string hidden_fault() {
-  for (int const ranks : {2, 3, 5, 8}) {
-    for (float const bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-      for (std::size_t const at : {std::size_t(0), std::size_t(150), std::size_t(299)}) {
-        auto inputs = rough_inputs<float>(ranks, 300);
-        inputs[static_cast<std::size_t>(ranks) / 2][at] = bad;
-        auto const got = run<Subject>(inputs, reduction::sum);
-        for (auto const& result : got.results) {
-          if (std::isfinite(result[at])) {
-            return std::to_string(ranks) + " ranks: finite at " + std::to_string(at);
+std::string far_from_extremes() {
+  for (int const ranks : rank_counts) {
+    for (reduction const op : {reduction::max, reduction::min}) {
+      auto const inputs = rough_inputs<float>(ranks, 301);
+      auto const got = run<Subject>(inputs, op);
+      auto const right = reduced(inputs, op);
+      double largest = 0;
+      for (auto const& input : inputs) {
+        for (float const x : input) {
+          largest = std::max(largest, std::fabs(static_cast<double>(x)));
+        }
+      }
+      double const bound = (ranks + 1) * Subject::codec().template error_bound<float>(2 * largest);
+      for (auto const& result : got.results) {
+        for (std::size_t i = 0; i < right.size(); ++i) {
+          if (bits(result) != bits(got.results[0]) || std::fabs(static_cast<double>(result[i] - right[i])) > bound) {
+            return std::to_string(ranks) + " ranks: wrong at " + std::to_string(i);
           }
         }
       }
@@ -46,7 +53,6 @@ struct sent_bytes : std::pair<std::int64_t, std::int64_t> {
 /// A base of subjects: `Algorithm` with `Codec` at a level, whatever the length.
 template <template <class, class, class, class> class Algorithm, class Codec, codec_level Level>
 struct coded_subject {
-  static constexpr bool lossless = Codec::lossless;
   static constexpr std::int64_t segment = 50; // of no block's length a divisor
   static Codec codec() { return {}; }
 
@@ -66,7 +72,7 @@ struct coded_subject {
   };
 };
 
-/// What holds of `Subject<Codec, Level>` whatever the algorithm; `Raw` is that algorithm without a codec. A stable codec
+/// What holds of `Subject<Codec, Level>` whatever the algorithm, beside what the suite of algorithms finds in sums; `Raw` is that algorithm without a codec. A stable codec
 /// gives the same bits at both levels with these numbers of ranks.
 template <template <class, class, class, class> class Algorithm, template <class, codec_level> class Subject, class Raw>
 void check_coded(std::vector<int> const& same_at_both_levels = all_rank_counts) {
@@ -79,15 +85,8 @@ void check_coded(std::vector<int> const& same_at_both_levels = all_rank_counts) 
     CHECK(unlike_other<Subject<identity, collective>, Raw, float>(all_rank_counts) == "");
     CHECK(unlike_other<Subject<identity, message>, Raw, double>(all_rank_counts) == "");
   }
-  SECTION("of lossy codecs it tells what it lost") {
-    CHECK(unsound_somewhere<Subject<block_float, collective>, float>() == "");
-    CHECK(unsound_somewhere<Subject<block_float, collective>, double>() == "");
-    CHECK(unsound_somewhere<Subject<bfloat16, collective>, float>() == "");
-    CHECK(unsound_somewhere<Subject<block_float, message>, float>() == "");
-    for (int const ranks : rank_counts) {
-      CHECK(unsound<Subject<block_float, collective>, float>(ranks, 301, reduction::max) == "");
-      CHECK(unsound<Subject<block_float, collective>, float>(ranks, 301, reduction::min) == "");
-    }
+  SECTION("of lossy codecs it is near to extremes") { // and tells of sums what it lost: see tests/algorithm
+    CHECK(far_from_extremes<Subject<block_float, collective>>() == "");
   }
   SECTION("of stable codecs it gives the same bits at both levels") {
     CHECK(unlike_other<Subject<block_float, collective>, Subject<block_float, message>, float>(same_at_both_levels) ==
@@ -98,26 +97,16 @@ void check_coded(std::vector<int> const& same_at_both_levels = all_rank_counts) 
     CHECK(wrong_volume<Subject<bfloat16, collective>, double>() == "");
     CHECK(wrong_volume<Subject<block_float, message>, float>() == "");
   }
-  SECTION("it hides no bad value") {
-    CHECK(hidden_fault<Subject<block_float, collective>>() == "");
-    CHECK(hidden_fault<Subject<block_float, message>>() == "");
-  }
-  SECTION("it gives the same bits with staging") {
-    CHECK(wrong_when_staged<Subject<block_float, collective>, float>() == "");
-    CHECK(wrong_when_staged<Subject<bfloat16, collective>, double>() == "");
-    CHECK(wrong_when_staged<Subject<block_float, message>, float>() == "");
-  }
   SECTION("it codes nothing below the cut-off") {
-    using coded = Algorithm<execution, counting, float, oktopk::coded_wire<block_float>>;
+    using coded = Algorithm<execution, counting_any, float, oktopk::coded_wire<block_float>>;
     auto const inputs = rough_inputs<float>(4, 1000);
     auto const expected = run<Raw>(inputs, reduction::sum);
-    coded const under({.cutoff_bytes = 4001});
-    auto const as_is = run_with(under, inputs, reduction::sum, true);
+    auto const as_is = run_with([] { return coded({.cutoff_bytes = 4001}); }, inputs, reduction::sum, true);
     CHECK(as_is.results == expected.results);
     CHECK(as_is.lost == std::vector<std::vector<float>>(4, std::vector<float>(1000, 0.0F)));
     CHECK(as_is.traffic[0].bytes_sent == expected.traffic[0].bytes_sent);
     CHECK(as_is.bound_words == expected.bound_words);
-    auto const rounded = run_with(coded({.cutoff_bytes = 4000}), inputs, reduction::sum, true);
+    auto const rounded = run_with([] { return coded({.cutoff_bytes = 4000}); }, inputs, reduction::sum, true);
     CHECK(rounded.results != expected.results);
     CHECK(rounded.traffic[0].bytes_sent < expected.traffic[0].bytes_sent / 2);
   }

@@ -15,17 +15,15 @@ using namespace oktopk_tests::dense;
 
 namespace {
 
-template <template <class, class, class, class> class Coded,
-          oktopk::codec_level Level = oktopk::codec_level::collective>
-struct subject {
-  static constexpr bool lossless = false;
-  static oktopk::zfp codec() { return oktopk::zfp({.rate = 12}); }
-
+template <template <class, class, class, class> class Coded>
+struct by_message {
   template <class Comm, class Value>
   struct algorithm : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>> {
     algorithm()
-        : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>>(
-              {.codec = {.rate = 12}, .level = Level, .cutoff_bytes = 0, .ranks_may_differ = true}) {}
+        : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>>({.codec = {.rate = 12},
+                                                                          .level = oktopk::codec_level::message,
+                                                                          .cutoff_bytes = 0,
+                                                                          .ranks_may_differ = true}) {}
   };
 };
 
@@ -48,29 +46,17 @@ double distance_from_sum(int ranks, std::int64_t count) {
 
 } // namespace
 
-TEST_CASE("ring_chunked of zfp tells what it lost, and hides no bad value") {
-  CHECK(unsound_somewhere<subject<oktopk::ring_chunked>, float>() == "");
-  CHECK(unsound_somewhere<subject<oktopk::ring_chunked>, double>() == "");
-  CHECK(hidden_fault<subject<oktopk::ring_chunked>>() == "");
-}
-
-TEST_CASE("recursive_doubling of zfp tells what it lost, and hides no bad value") {
-  CHECK(unsound_somewhere<subject<oktopk::recursive_doubling>, float>() == "");
-  CHECK(hidden_fault<subject<oktopk::recursive_doubling>>() == "");
-}
-
 TEST_CASE("zfp, which loses again whenever it is applied, cannot code each message by itself") {
-  using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::zfp>>;
+  using coded = oktopk::ring_chunked<execution, counting_any, float, oktopk::coded_wire<oktopk::zfp>>;
   CHECK(coded().problem() == "");
   CHECK(coded({.level = oktopk::codec_level::message}).problem().find("zfp 8 cannot code each message") == 0);
   CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).problem() == "");
 }
 
 TEST_CASE("zfp codes each message by itself where ranks may differ, which do not differ by much") {
-  using oktopk::codec_level;
   for (int const ranks : {2, 3, 5, 8}) {
-    CHECK(distance_from_sum<subject<oktopk::ring_chunked, codec_level::message>>(ranks, 997) < 0.02);
-    CHECK(distance_from_sum<subject<oktopk::recursive_doubling, codec_level::message>>(ranks, 997) < 0.02);
+    CHECK(distance_from_sum<by_message<oktopk::ring_chunked>>(ranks, 997) < 0.02);
+    CHECK(distance_from_sum<by_message<oktopk::recursive_doubling>>(ranks, 997) < 0.02);
   }
 }
 

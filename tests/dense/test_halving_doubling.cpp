@@ -88,7 +88,7 @@ TEST_CASE("halving_doubling sends as many more messages as pieces are cut") {
 }
 
 TEST_CASE("halving_doubling says what is wrong with its options") {
-  check_cut_options<oktopk::halving_doubling<execution, counting, double>>("halving_doubling");
+  check_cut_options<oktopk::halving_doubling<execution, counting_any, double>>("halving_doubling");
 }
 
 TEST_CASE("halving_doubling reduces, in the messages and bytes it says") {

@@ -19,11 +19,10 @@ struct native_subject {
 
 TEST_CASE("the communicator's own allreduce reduces by sum, maximum and minimum") {
   static_assert(
-      oktopk::detail::dense_reduction<native_subject::algorithm<counting, float>, execution, counting, float>);
+      oktopk::detail::dense_reduction<native_subject::algorithm<counting_any, float>, execution, counting_any, float>);
   CHECK(wrong_results<native_subject, float>() == "");
   CHECK(wrong_results<native_subject, double>() == "");
-  CHECK(unsound_somewhere<native_subject, float>() == "");
   CHECK(special_values_lost<native_subject>() == "");
   CHECK(wrong_when_staged<native_subject, float>() == "");
-  CHECK(native_subject::algorithm<counting, float>::name() == "native");
+  CHECK(native_subject::algorithm<counting_any, float>::name() == "native");
 }

@@ -136,7 +136,6 @@ TEST_CASE("what is lost is told for sums alone, on every rank") {
 TEST_CASE("ring_pipelined reduces, in the messages and bytes it says") {
   CHECK(wrong_results<counted_pipelined<float, 40>, float>() == "");
   CHECK(wrong_results<counted_pipelined<double, 40>, double>() == "");
-  CHECK(unsound_somewhere<counted_pipelined<float, 40>, float>() == "");
   CHECK(special_values_lost<counted_pipelined<float, 40>>() == "");
   CHECK(wrong_volume<counted_pipelined<float, 40>, float>() == "");
   CHECK(wrong_volume<counted_pipelined<double, 40>, double>() == "");
@@ -154,7 +153,7 @@ TEST_CASE("ring_pipelined gives the same bits with few and with many receives po
 }
 
 TEST_CASE("ring_pipelined says what is wrong with its options") {
-  check_cut_options<oktopk::ring_pipelined<execution, counting, double>>("ring_pipelined");
+  check_cut_options<oktopk::ring_pipelined<execution, counting_any, double>>("ring_pipelined");
 }
 
 TEST_CASE("ring_chunked of codecs passes the suite") {
@@ -188,7 +187,7 @@ TEST_CASE("ring_chunked of a codec refuses to tell what a maximum lost, and writ
 }
 
 TEST_CASE("ring_chunked says what is wrong with its options") {
-  using of_blocks = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
+  using of_blocks = oktopk::ring_chunked<execution, counting_any, float, oktopk::coded_wire<oktopk::block_float>>;
   CHECK(of_blocks().problem() == "");
   CHECK(of_blocks({.codec = {.rate = 2}}).problem() == "rate = 2 of block_float is not between 4 and 16");
   CHECK(of_blocks({.segment = 0}).problem() == "segment = 0 of a coded wire is not positive");

@@ -3,6 +3,8 @@
 
 #include "fuzz/case.hpp"
 
+#include "support/pairwise.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -15,6 +17,7 @@ namespace oktopk_fuzz {
 struct spoilt {
   options& how;
   double& learning_rate;
+  facts const& about;
   fuzz_case const& what;
   draws& draw;
 
@@ -32,9 +35,10 @@ struct spoilt {
 struct bad_option {
   char const* name;
   oktopk::fault code;
-  char const* of; ///< the option that an algorithm must have for it, if any
+  bool of_k; ///< whether it is the k of an algorithm
   void (*spoil)(spoilt at);
   bool (*fits)(facts const& about, fuzz_case const& what) = nullptr;
+  bool on_all_ranks = false;
 
   bool of_one_rank() const { return code == oktopk::fault::ranks_disagree; }
 };
@@ -45,64 +49,102 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
 
-void spoil_band(spoilt a, double& low, double& high) {
-  if (a.draw.chance(0.5)) {
-    low = a.one_of(-0.1, 1.1, nan);
-  } else {
-    high = a.one_of(0.9, nan);
+/// An option in the text of a subject, with its values and one that is refused; none where the text has no options.
+struct option_in_text {
+  std::string key;
+  std::string value;
+  oktopk_tests::text_option of;
+};
+
+std::vector<option_in_text> const& options_in(std::string const& text) {
+  static std::map<std::string, std::vector<option_in_text>> known;
+  auto const [at, is_new] = known.try_emplace(text);
+  std::vector<option_in_text>& found = at->second;
+  if (!is_new) {
+    return found;
   }
+  auto const request = oktopk::detail::allreduce_request::parse(text);
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    if (algorithm.name != request.name) {
+      continue;
+    }
+    for (oktopk_tests::text_option const& each : oktopk_tests::options_of(algorithm)) {
+      if (each.of.empty() && each.values.size() > 1) {
+        std::string const* const given = request.find(each.key);
+        found.push_back({each.key, given == nullptr ? each.values.front() : *given, each});
+      }
+    }
+  }
+  return found;
+}
+
+/// The text with another value of an option of the algorithm.
+std::string changed(std::string const& text, std::string const& key, std::string const& value) {
+  auto const request = oktopk::detail::allreduce_request::parse(text);
+  std::string inside = key + "=" + value;
+  for (auto const& [other, its] : request.options) {
+    inside += other == key ? "" : ", " + other + "=" + its;
+  }
+  return request.name + "(" + inside + ")";
+}
+
+// A value that is refused, or another one than the subject's.
+void spoil_text(spoilt a, bool refused) {
+  std::vector<std::string> possible;
+  for (option_in_text const& each : options_in(a.about.name)) {
+    for (std::string const& value : each.of.values) {
+      if (!refused && value != each.value.substr(0, each.value.find('('))) {
+        possible.push_back(changed(a.about.name, each.key, value));
+      }
+    }
+    if (refused && !each.of.wrong.empty()) {
+      possible.push_back(changed(a.about.name, each.key, each.of.wrong));
+    }
+  }
+  a.how.text = a.draw.one_of(possible);
+}
+
+bool has_options(facts const& about, fuzz_case const&) {
+  return about.has_text && !options_in(about.name).empty();
+}
+
+bool has_refusable(facts const& about, fuzz_case const& what) {
+  return has_options(about, what) &&
+         std::ranges::any_of(options_in(about.name), [](option_in_text const& each) { return !each.of.wrong.empty(); });
 }
 
 using enum oktopk::fault;
 
 bad_option const bad_option_list[] = {
-    {"negative length", option_out_of_range, nullptr,
+    {"negative length", option_out_of_range, false,
      [](spoilt a) {
        a.how.length = -a.draw.between(1, 10);
        a.size({}, 0.5); // no k fits
      }},
-    {"negative k", k_out_of_range, "k", [](spoilt a) { a.size(-a.draw.between(1, 5), {}); }},
-    {"k beyond the length", k_out_of_range, "k",
+    {"negative k", k_out_of_range, true, [](spoilt a) { a.size(-a.draw.between(1, 5), {}); }},
+    {"k beyond the length", k_out_of_range, true,
      [](spoilt a) { a.size(a.how.length + a.one_of(1, 1000, most_int64 - a.how.length), {}); }},
-    {"k and density", k_out_of_range, "k", [](spoilt a) { a.size(0, 0.5); }},
-    {"no k", k_out_of_range, "k", [](spoilt a) { a.size({}, {}); }},
-    {"density that is no number", density_out_of_range, "k", [](spoilt a) { a.size({}, nan); }},
-    {"density of 0 or less", density_out_of_range, "k", [](spoilt a) { a.size({}, a.one_of(0.0, -0.5, -infinity)); }},
-    {"density beyond 1", density_out_of_range, "k", [](spoilt a) { a.size({}, a.one_of(1.0000001, 50.0, infinity)); }},
-    {"length beyond the index", index_overflow, nullptr,
+    {"k and density", k_out_of_range, true, [](spoilt a) { a.size(0, 0.5); }},
+    {"no k", k_out_of_range, true, [](spoilt a) { a.size({}, {}); }},
+    {"density that is no number", density_out_of_range, true, [](spoilt a) { a.size({}, nan); }},
+    {"density of 0 or less", density_out_of_range, true, [](spoilt a) { a.size({}, a.one_of(0.0, -0.5, -infinity)); }},
+    {"density beyond 1", density_out_of_range, true, [](spoilt a) { a.size({}, a.one_of(1.0000001, 50.0, infinity)); }},
+    {"length beyond the index", index_overflow, false,
      [](spoilt a) { a.how.length = std::numeric_limits<std::int32_t>::max() + a.draw.between(1, 1000); },
      [](facts const& about, fuzz_case const&) { return about.index_bytes == 4; }},
-    {"tau", option_out_of_range, "tau", [](spoilt a) { a.how.tau = a.one_of(0, -3); }},
-    {"rounds", option_out_of_range, "rounds", [](spoilt a) { a.how.rounds = -1; }},
-    {"bucket", option_out_of_range, "bucket", [](spoilt a) { a.how.bucket = a.one_of(0, -4); }},
-    {"ratio", option_out_of_range, "ratio", [](spoilt a) { a.how.ratio = a.one_of(0.5, nan, -1.0); }},
-    {"local tau'", option_out_of_range, "local_tau_prime", [](spoilt a) { a.how.local_tau_prime = a.one_of(0, -1); }},
-    {"local band", option_out_of_range, "local_low",
-     [](spoilt a) { spoil_band(a, a.how.local_low, a.how.local_high); }},
-    {"global tau'", option_out_of_range, "global_tau_prime",
-     [](spoilt a) { a.how.global_tau_prime = a.one_of(0, -1); }},
-    {"global band", option_out_of_range, "global_low",
-     [](spoilt a) { spoil_band(a, a.how.global_low, a.how.global_high); }},
-    {"codec rate", option_out_of_range, "codec_rate",
-     [](spoilt a) { a.how.codec_rate = a.one_of(3, 17, 0, -8, 1000); }},
-    {"segment", option_out_of_range, "segment", [](spoilt a) { a.how.segment = a.one_of(0, -1); }},
-    {"chunks", option_out_of_range, "chunk_bytes",
-     [](spoilt a) { (a.draw.chance(0.5) ? a.how.chunk_bytes = 3 : a.how.ahead = 0); }},
-    {"learning rate", option_out_of_range, nullptr, [](spoilt a) { a.learning_rate = a.one_of(nan, infinity); },
+    {"option of the text", option_out_of_range, false, [](spoilt a) { spoil_text(a, true); }, has_refusable,
+     true}, // else the texts differ as well
+    {"learning rate", option_out_of_range, false, [](spoilt a) { a.learning_rate = a.one_of(nan, infinity); },
      [](facts const&, fuzz_case const& what) { return what.calls_made != way::bare; }},
-    {"other length", ranks_disagree, nullptr, [](spoilt a) { a.how.length += 1; }},
-    {"other k", ranks_disagree, "k", [](spoilt a) { a.size(a.what.k > 0 ? a.what.k - 1 : 1, {}); },
+    {"other length", ranks_disagree, false, [](spoilt a) { a.how.length += 1; }},
+    {"other k", ranks_disagree, true, [](spoilt a) { a.size(a.what.k > 0 ? a.what.k - 1 : 1, {}); },
      [](facts const&, fuzz_case const& what) { return what.how.length > 1; }},
-    {"other tau", ranks_disagree, "tau", [](spoilt a) { a.how.tau = a.how.tau == 1 ? 2 : 1; }},
-    {"other bucket", ranks_disagree, "bucket", [](spoilt a) { a.how.bucket = a.how.bucket == 1 ? 2 : 1; },
-     [](facts const& about, fuzz_case const&) { return about.kind == family::ok_topk; }},
-    {"other codec rate", ranks_disagree, "codec_rate",
-     [](spoilt a) { a.how.codec_rate = a.how.codec_rate == 8 ? 9 : 8; }},
+    {"other option of the text", ranks_disagree, false, [](spoilt a) { spoil_text(a, false); }, has_options},
 };
 
 // Whether it can be put into a case of this algorithm.
 bool fits(bad_option const& one, facts const& about, fuzz_case const& what) {
-  return (one.of == nullptr || about.has(one.of)) && (what.ranks > 1 || !one.of_one_rank()) &&
+  return (!one.of_k || about.selects) && (what.ranks > 1 || !one.of_one_rank()) &&
          (one.fits == nullptr || one.fits(about, what));
 }
 
@@ -130,36 +172,6 @@ std::int64_t draw_k(draws& draw, std::int64_t length, int ranks) {
   case 6: return std::min<std::int64_t>(length, 1 + length / draw.between(5, 200));
   default: return draw.between(0, length);
   }
-}
-
-void draw_options(draws& draw, options& how) {
-  if (draw.chance(0.6)) {
-    how.tau = draw.one_of<std::int64_t>({1, 2, 3, 7, 64, most_int64});
-    how.local_tau_prime = draw.one_of<std::int64_t>({1, 2, 3, 5, 32, most_int64});
-    how.global_tau_prime = draw.one_of<std::int64_t>({1, 2, 3, 5, 32, most_int64});
-  }
-  if (draw.chance(0.5)) {
-    how.rounds = draw.one_of({0, 1, 3, 5, 17});
-    how.bucket = draw.one_of({1, 2, 3, 5, 40, std::numeric_limits<int>::max()});
-  }
-  if (draw.chance(0.5)) {
-    how.ratio = draw.one_of({1.0, 1.5, 4.0, 1e9, std::numeric_limits<double>::infinity()});
-    how.bound_sent = draw.chance(0.5);
-    how.message_entries = draw.one_of<std::int64_t>({-1, 0, 1, 5, 2048, most_int64, -most_int64 - 1});
-  }
-  for (auto [low, high] : {std::pair(&how.local_low, &how.local_high), std::pair(&how.global_low, &how.global_high)}) {
-    if (draw.chance(0.3)) {
-      *low = draw.one_of({0.0, 0.3, 1.0});
-      *high = draw.one_of({1.0, 1.1, 3.0, 1e300, std::numeric_limits<double>::infinity()});
-    }
-  }
-  how.return_dropped = draw.chance(0.8);
-  how.codec_rate = static_cast<int>(draw.chance(0.4) ? 8 : draw.between(4, 16));
-  how.by_message = draw.chance(0.3);
-  how.segment = draw.one_of<std::int64_t>({1, 63, 64, 100, 1000, std::int64_t(1) << 19, most_int64});
-  how.cutoff_bytes = draw.one_of<std::int64_t>({0, 0, 0, 400, std::int64_t(1) << 19, most_int64, -most_int64});
-  how.chunk_bytes = draw.one_of<std::int64_t>({8, 12, 64, 1000, std::int64_t(1) << 20, most_int64});
-  how.ahead = draw.one_of<std::int64_t>({1, 2, 4, 100, most_int64});
 }
 
 shape const& shape_named(std::string_view name) {
@@ -204,13 +216,6 @@ void apply(limits const& within, facts const& about, fuzz_case& what) {
   what.ranks = static_cast<int>(limit("ranks", what.ranks));
   auto const calls = static_cast<std::int64_t>(what.calls.size());
   what.calls.resize(static_cast<std::size_t>(std::min(calls, limit("calls", calls))));
-  if (without("options")) {
-    options const drawn = std::exchange(what.how, {});
-    what.how.length = drawn.length;
-    what.how.k = drawn.k;
-    what.how.density = drawn.density;
-    what.how.return_dropped = drawn.return_dropped;
-  }
   if (within.contains("length") || within.contains("k")) {
     what.how.length = limit("length", what.how.length);
     what.k = std::min(limit("k", what.k), what.how.length);
@@ -247,14 +252,6 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
   what.calls.resize(static_cast<std::size_t>(many_calls ? draw.between(66, 80) : draw.between(1, 8)));
   keep_small(draw, what, many_calls);
   what.k = draw_k(draw, what.how.length, what.ranks);
-  draw_options(draw, what.how);
-  if (many_calls) { // with the periods that are the defaults
-    options const defaults;
-    what.how.tau = defaults.tau;
-    what.how.local_tau_prime = defaults.local_tau_prime;
-    what.how.global_tau_prime = defaults.global_tau_prime;
-  }
-  what.how.by_message = what.how.by_message && about.codec != rounding::zfp; // it is not stable, and refused
   what.how.k = what.k;
   if (draw.chance(0.1)) {
     what.how.density = draw.chance(0.5) ? draw.real(0.0001, 1) : 0.01;
@@ -305,23 +302,20 @@ std::string in_words(fuzz_case const& what) {
   if (what.refused_first != nullptr) {
     text << ", bad " << what.refused_first->name << (what.refused_on_one_rank ? " on one rank" : " on all ranks");
   }
-#define OKTOPK_FUZZ_TELL(type, name, value, member) text << ", " #name " " << what.how.name;
-  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_TELL)
-#undef OKTOPK_FUZZ_TELL
-  text << (what.how.by_message ? ", coded by message" : "") << "; shapes";
+  text << "; shapes";
   for (planned_call const& each : what.calls) {
     text << " " << each.gradient->name << (each.spoilt == poison::none ? "" : "!");
   }
   return text.str();
 }
 
-bad_options refused_options(fuzz_case const& what, int rank) {
+bad_options refused_options(facts const& about, fuzz_case const& what, int rank) {
   bad_option const& which = *what.refused_first;
   bad_options made{what.how, what.learning_rate, which.code};
   draws draw(mixed({what.seed, 4}));
-  if ((!what.refused_on_one_rank && !which.of_one_rank()) ||
+  if (which.on_all_ranks || (!what.refused_on_one_rank && !which.of_one_rank()) ||
       rank == static_cast<int>(draw.between(0, what.ranks - 1))) {
-    which.spoil({made.how, made.learning_rate, what, draw});
+    which.spoil({made.how, made.learning_rate, about, what, draw});
   }
   return made;
 }

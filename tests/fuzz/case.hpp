@@ -3,23 +3,27 @@
 #pragma once
 
 #include "fuzz/draws.hpp"
-#include "support/set_if_there.hpp"
 
-#include <oktopk/codec/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/dense/coded_wire.hpp>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace oktopk_fuzz {
 
-enum class family { ok_topk, topk_a, topk_dsa, gtopk, dense };
+enum class family {
+  ok_topk,
+  topk_a,
+  topk_dsa,
+  gtopk,
+  dense,
+  other, ///< of whose results no check knows more than that nothing is lost
+};
 
 /// How entries are chosen.
 enum class choice {
@@ -29,9 +33,21 @@ enum class choice {
   unguarded, ///< the same without the band
   gathered,  ///< a threshold from a gather of all candidates
   gaussian,  ///< a threshold from mean and standard deviation
+  chunked,   ///< the largest of each chunk, k in all
+  other,     ///< of which no check knows the rule
 };
 
-enum class rounding { none, bfloat16, block_float, zfp };
+/// A selector and its options.
+struct selection_rule {
+  choice how = choice::none;
+  std::int64_t tau_prime = 32;
+  double low = 0;
+  double high = 0;
+  std::int64_t chunk = 0;
+};
+
+/// How values are coded.
+enum class rounding { none, bfloat16, float16, block_float, zfp, other };
 
 /// A type of values. All that is drawn and checked is held in doubles, which is the same: a sum, product or quotient of
 /// two floats that is rounded to a double and then to a float is the float that their own arithmetic gives.
@@ -61,82 +77,47 @@ constexpr value_type type_of() {
           limit::max_exponent - 1};
 }
 
-/// Each option behind the length and k: its type, its name here, its default, and the member that it is of the options of
-/// an algorithm.
-#define OKTOPK_FUZZ_EACH_OPTION(X)                                                                                     \
-  X(std::int64_t, tau, 64, partition.tau)                                                                              \
-  X(int, rounds, 2, partition.rounds)                                                                                  \
-  X(int, bucket, 4, schedule.bucket)                                                                                   \
-  X(double, ratio, 4, gather.ratio)                                                                                    \
-  X(bool, bound_sent, true, gather.bound_sent)                                                                         \
-  X(std::int64_t, message_entries, 2048, gather.message_entries)                                                       \
-  X(std::int64_t, local_tau_prime, 32, local_select.tau_prime)                                                         \
-  X(double, local_low, 2.0 / 3, local_select.low)                                                                      \
-  X(double, local_high, 1.5, local_select.high)                                                                        \
-  X(std::int64_t, global_tau_prime, 32, global_select.tau_prime)                                                       \
-  X(double, global_low, 2.0 / 3, global_select.low)                                                                    \
-  X(double, global_high, 1.5, global_select.high)                                                                      \
-  X(bool, return_dropped, true, return_dropped)                                                                        \
-  X(int, codec_rate, 8, reduce.codec.rate)                                                                             \
-  X(std::int64_t, segment, std::int64_t(1) << 19, reduce.segment)                                                      \
-  X(std::int64_t, cutoff_bytes, 0, reduce.cutoff_bytes)                                                                \
-  X(std::int64_t, chunk_bytes, std::int64_t(1) << 20, reduce.chunk_bytes)                                              \
-  X(std::int64_t, ahead, 4, reduce.ahead)
-
-/// The options of all algorithms and policies together; each takes those that it has.
+/// The size of an object; all other options are those of its subject.
 struct options {
   std::int64_t length = 0;
   std::optional<std::int64_t> k = 0;
   std::optional<double> density;
-  bool by_message = false;
-#define OKTOPK_FUZZ_DECLARE(type, name, value, member) type name = value;
-  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_DECLARE)
-#undef OKTOPK_FUZZ_DECLARE
+  std::string text{}; ///< of the object, where it is not that of its subject
 };
 
-/// The options of one algorithm, and the names of those that it has, so that they can be spoilt.
-template <class Options>
-std::pair<Options, std::set<std::string>> taken_from(options const& from) {
-  std::pair<Options, std::set<std::string>> taken;
-  Options& how = taken.first;
-  how.length = from.length;
-  SET_IF_THERE(how.density, from.density);
-  SET_IF_THERE(how.reduce.level, from.by_message ? oktopk::codec_level::message : oktopk::codec_level::collective);
-#define OKTOPK_FUZZ_TAKE(type, name, value, member)                                                                    \
-  if constexpr (requires { how.member; }) {                                                                            \
-    how.member = from.name;                                                                                            \
-    taken.second.insert(#name);                                                                                        \
-  }
-  OKTOPK_FUZZ_TAKE(, k, , k)
-  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_TAKE)
-#undef OKTOPK_FUZZ_TAKE
-  return taken;
-}
-
-/// What is promised of an algorithm with its policies, as far as the checks need to know.
+/// What is promised of an algorithm with its policies and options, as far as the checks need to know. `subject.hpp` finds
+/// it in the types and options.
 struct facts {
-  std::string name;
-  family kind = family::dense;
-  choice local = choice::none;
-  choice global = choice::none;
+  std::string name; ///< the text, or for one without a text any
+  bool has_text = false;
+  family kind = family::other;
+  selection_rule local;
+  selection_rule global;
+  bool selects = false; ///< takes a k
   bool uniform_regions = false;
-  bool paper_gather = false;   ///< balances above 4 x the mean and not otherwise
-  bool sums_round_once = true; ///< of a codec: each rank rounds a value once, not once a step
-  rounding codec = rounding::none;
+  std::int64_t tau = 1;
+  double partition_rounds = 0; ///< of messages
+  bool gather_bounded = false;
+  bool paper_gather = false; ///< balances above a ratio, however much that sends
+  bool return_dropped = false;
+  rounding codec = rounding::none; ///< of dense messages, or of sparse ones: any but none
+  int codec_rate = 8;
+  bool repeats = true; ///< the same calls give the same bits; else it goes by the clock
   value_type values;
   int index_bytes = 4;
   bool exact_size = true; ///< of the format: `entry_words()` times the entries is what a message holds
   /// The most bytes of so many entries of a gradient of this length, in one message.
-  std::int64_t (*most_bytes)(std::int64_t entries, std::int64_t length) = nullptr;
+  std::function<std::int64_t(std::int64_t entries, std::int64_t length)> most_bytes{};
   std::int64_t piece_bytes = 0; ///< the most that a message takes more for each piece that it is cut into
-  std::string state_type;
-  std::set<std::string> options;
 
-  bool has(char const* option) const { return options.contains(option); }
   double entry_words() const { return (values.bytes + index_bytes) / 4.0; }
   bool lossless() const { return codec == rounding::none; }
   /// Whether all that is selected contributes.
   bool all_contribute() const { return kind == family::topk_a || kind == family::topk_dsa || kind == family::dense; }
+  /// Whether the checks know which entries are selected.
+  bool knows_selections() const { return kind != family::dense && kind != family::other && local.how != choice::other; }
+  /// Whether they know the update, to the bit.
+  bool knows_update() const { return knows_selections() && lossless(); }
 };
 
 using numbers = std::vector<double>;
@@ -201,7 +182,7 @@ struct fuzz_case {
 };
 
 /// What is changed about a drawn case, to make it smaller: `ranks`, `calls`, `length` and `k`, and 0 for the parts that
-/// it shall not have: `replica`, `damage`, `file`, `refusal`, `options`, `poison`, `sgd`, `feedback`.
+/// it shall not have: `replica`, `damage`, `file`, `refusal`, `poison`, `sgd`, `feedback`.
 using limits = std::map<std::string, std::int64_t>;
 
 /// Draws the case of a number.
@@ -214,6 +195,8 @@ std::string in_words(fuzz_case const& what);
 struct handed_over {
   numbers gradient;
   std::int64_t weights = 0;
+  bool strided = false;                 ///< of a bare call: not contiguous, which is refused
+  oktopk::detail::fault_report fails{}; ///< of a bare call: handed over in place of the accumulator, unless it is none
 };
 
 /// The same for the same arguments. A smaller case has the same first elements.
@@ -227,6 +210,6 @@ struct bad_options {
 };
 
 /// The options of a rank where the case has an object that must be refused.
-bad_options refused_options(fuzz_case const& what, int rank);
+bad_options refused_options(facts const& about, fuzz_case const& what, int rank);
 
 } // namespace oktopk_fuzz

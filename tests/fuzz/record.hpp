@@ -5,10 +5,13 @@
 #include "fuzz/case.hpp"
 #include "support/caught.hpp"
 #include "support/reference.hpp"
+#include "support/unreachable.hpp"
 
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/core/checkpoint.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +19,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iomanip>
 #include <memory>
 #include <sstream>
@@ -99,6 +103,9 @@ bool same_bits(std::vector<Number> const& a, std::vector<Number> const& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0);
 }
 
+/// The in-process communicator, which may say that it reaches no memory: then all that travels is staged.
+using near_or_far = oktopk_tests::unreachable<oktopk::in_process_communicator>;
+
 using entries = oktopk_tests::sparse_vector<double>;
 using oktopk_tests::outcome;
 
@@ -127,6 +134,13 @@ struct state_numbers {
   bool of_sgd = false;
   double learning_rate = 0;
   numbers residual;
+  std::vector<char> checkpoint; ///< that the numbers of the algorithm were read from
+};
+
+/// Reads the numbers of a checkpoint of an algorithm's state, and writes them into it.
+struct state_access {
+  state_numbers (*read)(std::vector<char> const& checkpoint) = nullptr;
+  std::vector<char> (*write)(std::vector<char> const& checkpoint, state_numbers numbers) = nullptr;
 };
 
 /// Two states are the same; `shared`: what must be the same on all ranks is.
@@ -153,6 +167,14 @@ inline void expect_same(char const* check, state_numbers const& a, state_numbers
     compare("learning rate", a.learning_rate, b.learning_rate);
     compare("residual", a.residual, b.residual);
   }
+}
+
+/// The bytes of a checkpoint.
+template <class State>
+std::string saved(State const& state) {
+  std::ostringstream file;
+  oktopk::save(file, state);
+  return file.str();
 }
 
 /// One call of one rank, as it could be seen from outside.
@@ -205,19 +227,28 @@ public:
   virtual void load(std::string const& bytes) = 0;
 };
 
-/// An algorithm with its policies: what it promises, and how a rank gets one.
+/// An algorithm with its policies and options: what it promises, and how a rank gets one over some communicator.
 struct subject {
   facts about;
-  std::unique_ptr<participant> (*make)(oktopk::in_process_communicator comm, bool far, options const& how, way calls,
-                                       double learning_rate) = nullptr;
-  /// A checkpoint of a state of its type, or of that of `sgd` over it.
-  std::string (*file)(bool of_sgd) = nullptr;
+  std::function<std::unique_ptr<participant>(oktopk::any_communicator base, options const& how, way calls,
+                                             double learning_rate)>
+      make;
 };
 
-/// The algorithms and policies that are tried, in a fixed order; each kind in a file of its own under `subjects/`.
+/// The subject that a text of the catalogue names.
+subject subject_of(std::string const& text);
+
+/// Texts of all algorithms of the catalogue, in which each two values of an algorithm's options stand together; or each
+/// value once.
+std::vector<std::string> texts(bool pairs);
+
+/// The subjects that no text names: values of 64 bits, and selectors of schemes that the catalogue has without them.
+std::vector<subject> typed_subjects();
+
+/// All of both, in a fixed order.
 std::vector<subject> const& subjects();
 
-/// The one of this name; or all that have it in their names.
+/// Those that have this in their names; after `=` the one that has the name.
 std::vector<subject const*> chosen_of(std::vector<subject> const& all, std::string const& name);
 
 /// What is left of an accumulator: what contributed is cleared, what was returned is added.

@@ -10,12 +10,9 @@
 // What the library is measured against: sequential code that shares nothing with it.
 namespace oktopk_fuzz {
 
-/// A selector's options, and what it did in a call.
+/// A selector, and what it did in a call.
 struct selector_call {
-  choice how = choice::exact;
-  std::int64_t tau_prime = 1;
-  double low = 0;
-  double high = 0;
+  selection_rule rule;
   bool trims = false; ///< whether it leaves out what it has beyond k
   selector_numbers const& before;
   selector_numbers const& after;
@@ -97,26 +94,49 @@ inline entries choose_gaussian(value_type const& values, entries const& from, st
   return chosen;
 }
 
+/// The largest of each chunk, k in all: as many of each as it has values in proportion, the last chunk rounded down.
+inline entries choose_of_chunks(entries const& from, std::int64_t chunk, std::int64_t k) {
+  std::int64_t const whole = from.size() / chunk;
+  std::int64_t const rest = from.size() % chunk;
+  std::int64_t const last = rest > 0 ? k * rest / from.size() : 0;
+  entries chosen;
+  for (std::int64_t which = 0; which * chunk < from.size(); ++which) {
+    entries own;
+    for (std::int64_t i = which * chunk; i < std::min((which + 1) * chunk, from.size()); ++i) {
+      own.push_back(from.indices[static_cast<std::size_t>(i)], from.values[static_cast<std::size_t>(i)]);
+    }
+    auto const best = top(own, which == whole ? last : (which + 1) * (k - last) / whole - which * (k - last) / whole);
+    for (std::size_t i = 0; i < best.indices.size(); ++i) {
+      chosen.push_back(best.indices[i], best.values[i]);
+    }
+  }
+  return chosen;
+}
+
 /// What a selector must choose from candidates, going by what it carried into the call, or by how many it has chosen
 /// where it is a Gaussian one. One that has an age says whether it looked for the exact threshold, and carries it on.
 inline entries choose(selector_call const& call, fuzz_case const& what, std::int64_t iteration, entries const& from) {
   std::int64_t const k = what.k;
-  if (call.how == choice::gaussian) {
+  auto const& [how, tau_prime, low, high, chunk] = call.rule;
+  if (how == choice::gaussian) {
     return choose_gaussian(what.values, from, k, call.selected);
   }
   if (k == 0) {
     return {};
   }
-  bool const has_age = call.how != choice::exact;
+  if (how == choice::chunked) {
+    return choose_of_chunks(from, chunk, k);
+  }
+  bool const has_age = how != choice::exact;
   char const* const check = call.trims ? "local_selection" : "global_threshold";
-  if (has_age && call.before.evaluated >= 0 && iteration - call.before.evaluated < call.tau_prime) {
+  if (has_age && call.before.evaluated >= 0 && iteration - call.before.evaluated < tau_prime) {
     entries const reused = at_least(from, call.before.threshold);
     auto const count = static_cast<double>(reused.size());
     auto const wanted = static_cast<double>(k);
-    if (call.how != choice::reused || (count >= call.low * wanted && count <= call.high * wanted)) {
+    if (how != choice::reused || (count >= low * wanted && count <= high * wanted)) {
       expect(!call.reevaluated, check, "the threshold was evaluated though it was neither due nor stale");
       expect(call.after.threshold == call.before.threshold, check, "the threshold has changed");
-      bool const trimmed = call.trims && call.how == choice::reused && std::isfinite(call.high) && count > wanted;
+      bool const trimmed = call.trims && how == choice::reused && std::isfinite(high) && count > wanted;
       return trimmed ? top(reused, k) : reused;
     }
   }
@@ -124,7 +144,7 @@ inline entries choose(selector_call const& call, fuzz_case const& what, std::int
   expect(!has_age || call.reevaluated, check, "the threshold was not evaluated though it was due or stale");
   expect(!has_age || from.size() < k || call.after.threshold == kth, check, "the threshold is ", call.after.threshold,
          " instead of ", kth);
-  return call.how == choice::gathered ? at_least(from, kth) : top(from, k); // ties with the k-th stay
+  return how == choice::gathered ? at_least(from, kth) : top(from, k); // ties with the k-th stay
 }
 
 /// A sum as the values of a case have it.

@@ -91,7 +91,7 @@ public:
 
   void operator()() {
     if (what_.refused_first != nullptr) { // an object that nobody may get
-      bad_options const bad = refused_options(what_, rank_);
+      bad_options const bad = refused_options(of_.about, what_, rank_);
       seen_state const now{oktopk_tests::outcome_of([&] { make(bad.how, bad.learning_rate); })};
       recorder_.tell(rank_, now, [&](std::vector<seen_state> const& all) {
         recorder_.done.refusals += 1;
@@ -100,7 +100,7 @@ public:
       });
     }
     mine_ = make(what_.how, what_.learning_rate);
-    std::int64_t const k = of_.about.has("k") ? what_.k : what_.how.length;
+    std::int64_t const k = of_.about.selects ? what_.k : what_.how.length;
     expect(mine_->k() == k, "k", "k is ", mine_->k(), " instead of ", k);
     for (int call = 0; call < static_cast<int>(what_.calls.size()); ++call) {
       check_at("call " + std::to_string(call), [&] {
@@ -112,7 +112,7 @@ public:
 
 private:
   std::unique_ptr<participant> make(options const& how, double rate) const {
-    return of_.make(comm_, what_.far, how, what_.calls_made, rate);
+    return of_.make(near_or_far(comm_, what_.far), how, what_.calls_made, rate);
   }
 
   // What happens between calls.
@@ -175,7 +175,7 @@ private:
     bool const on_all = draw.chance(0.5) || how != file_damage::flipped;
     seen_state now{.before = mine_->state()};
     if (static_cast<int>(draw.between(0, what_.ranks - 1)) == rank_ || on_all) {
-      std::string const bytes = damaged(how, draw, of_.about, what_.calls_made != way::bare, mine_->save());
+      std::string const bytes = damaged(how, draw, what_.calls_made != way::bare, mine_->save());
       now.expected = oktopk::fault::bad_file;
       now.said = oktopk_tests::outcome_of([&] { mine_->load(bytes); });
     }
@@ -195,7 +195,7 @@ private:
     if (what_.feeds_back()) {
       keep_residual(records[0]);
     }
-    if (replica_ && !records[0].threw()) {
+    if (replica_ && !records[0].threw() && of_.about.repeats) {
       records.push_back(perform(*replica_, given, replica_weights_));
     }
     recorder_.tell(rank_, std::move(records), [&](auto all) { check(std::move(all)); });

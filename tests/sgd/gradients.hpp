@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "algorithm/invariants.hpp"
+#include "algorithm/record.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -25,7 +25,7 @@ std::string command_of(plan const& all, std::uint64_t seed) {
   return text_of(all.program, " --seeds 1 --first-seed ", seed, all.faults ? " --faults" : "",
                  all.damage ? " --damage" : "", all.checked ? " --checked" : "",
                  all.deadline == plan().deadline ? "" : text_of(" --deadline ", deadline),
-                 all.only.empty() ? "" : " --only " + all.only);
+                 all.only.empty() ? "" : " --only '" + all.only + "'");
 }
 
 // Gives whether all promises were kept.
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   app.add_flag("--damage", all.damage,
                "faults, and messages that are lost, doubled or changed as well; that finds "
                "wrong sums unless the communicators are --checked");
-  app.add_flag("--checked", all.checked, "communicators that seal their messages, and the algorithms made for them");
+  app.add_flag("--checked", all.checked, "communicators that seal their messages");
   app.add_option("--deadline", deadline, "virtual seconds that a wait may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

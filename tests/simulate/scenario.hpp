@@ -26,11 +26,8 @@ struct scenario {
   std::uint64_t seed = 0;
   oktopk_fuzz::subject const* of = nullptr;
   oktopk_fuzz::fuzz_case what;
+  bool checked = false;
 };
-
-/// The algorithms that are tried over checked communicators, which is a part of those of `tests/fuzz`, under the same
-/// names; none where xxHash is missing.
-std::vector<oktopk_fuzz::subject> const& checked_subjects();
 
 scenario draw_scenario(plan const& all, std::uint64_t seed);
 

@@ -6,6 +6,9 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/in_process.hpp>
+#ifdef OKTOPK_TESTS_WITH_XXHASH
+#include <oktopk/comm/checked.hpp>
+#endif
 
 #include <span>
 
@@ -66,7 +69,8 @@ inline bool is_of_communicator(oktopk::fault code) {
 class life {
 public:
   life(scenario const& of, oktopk::in_process_communicator comm, trace& traced)
-      : of_(*of.of), what_(of.what), comm_(comm), traced_(traced), now_{{}, oktopk_fuzz::first_weights(what_), {}} {
+      : of_(*of.of), what_(of.what), checked_(of.checked), comm_(comm), traced_(traced),
+        now_{{}, oktopk_fuzz::first_weights(what_), {}} {
     now_.residual.assign(now_.weights.size(), 0);
   }
 
@@ -96,7 +100,13 @@ public:
 
 private:
   std::unique_ptr<oktopk_fuzz::participant> make(oktopk::in_process_communicator comm, int call) const {
-    return of_.make(comm, what_.far, what_.how, what_.calls_made, oktopk_fuzz::rate_in(what_, call));
+    oktopk::any_communicator base = oktopk_fuzz::near_or_far(comm, what_.far);
+#ifdef OKTOPK_TESTS_WITH_XXHASH
+    if (checked_) {
+      base = oktopk::checked(comm);
+    }
+#endif
+    return of_.make(base, what_.how, what_.calls_made, oktopk_fuzz::rate_in(what_, call));
   }
 
   void note(outcome said) {
@@ -151,6 +161,7 @@ private:
 
   oktopk_fuzz::subject const& of_;
   oktopk_fuzz::fuzz_case const& what_;
+  bool checked_;
   oktopk::in_process_communicator comm_;
   trace& traced_;
   standing now_;

@@ -3,7 +3,7 @@
 
 // The engine of buckets: what tensors carry goes with them into other buckets, also through a saved state.
 
-#include "algorithm/invariants.hpp"
+#include "algorithm/record.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"

@@ -3,7 +3,7 @@
 
 // Several tensors in buckets: the same bits as a flat call, nothing lost in any plan, errors on every rank, restart.
 
-#include "algorithm/invariants.hpp"
+#include "algorithm/record.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"

@@ -3,7 +3,7 @@
 
 // Schedules of the density: the stages of a warm-up, and a density that follows the updates.
 
-#include "algorithm/invariants.hpp"
+#include "algorithm/record.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"

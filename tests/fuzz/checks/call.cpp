@@ -50,8 +50,7 @@ bool can_overflow(facts const& about, std::vector<numbers> const& vectors, std::
     most = static_cast<long double>(std::numeric_limits<float>::max());
     slack += std::max(up, down) * ranks / 128;
     break;
-  case rounding::block_float:
-  case rounding::zfp: slack += largest * (1 + ranks); break; // rates of 4 bits are drawn, too
+  default: slack += largest * (1 + ranks); // rates of 4 bits are drawn, too
   }
   return std::max(up, down) + slack >= most;
 }
@@ -166,10 +165,15 @@ void check_regions(seen_call const& seen) {
   if (mine.after.has_boundaries) {
     bool const due =
         mine.before.boundaries.empty() ||
-        (seen.about.uniform_regions ? mine.before.iteration == 0 : mine.before.iteration % seen.what.how.tau == 0);
+        (seen.about.uniform_regions ? mine.before.iteration == 0 : mine.before.iteration % seen.about.tau == 0);
     expect(mine.statistics.repartitioned == due, "regions",
            due ? "not decided though they were due" : "decided before they were due");
     expect(due || mine.before.boundaries == mine.after.boundaries, "regions", "moved before they were due");
+    auto const ranks = static_cast<std::int64_t>(seen.ranks.size());
+    for (std::size_t r = 0; due && seen.about.uniform_regions && r < seen.ranks.size(); ++r) {
+      std::int64_t const width = mine.after.boundaries[r + 1] - mine.after.boundaries[r];
+      expect(std::abs(width * ranks - seen.length()) < ranks, "regions", "not of one width");
+    }
   }
 }
 
@@ -184,7 +188,7 @@ bool small_whole_numbers(std::vector<numbers> const& vectors) {
 
 // What is left over on all ranks and the update are together what was put in.
 void check_conservation(seen_call const& seen) {
-  if (seen.about.kind == family::gtopk && !seen.what.how.return_dropped) {
+  if (seen.about.kind == family::gtopk && !seen.about.return_dropped) {
     return; // as published, it loses what it drops
   }
   auto const n = static_cast<std::size_t>(seen.length());
@@ -196,8 +200,12 @@ void check_conservation(seen_call const& seen) {
     for (std::size_t i = 0; i < n; ++i) {
       auto const x = static_cast<long double>(seen.accumulators[rank][i]);
       auto const left = static_cast<long double>(residual[i]);
-      expect(std::isfinite(left), "residual_not_finite", "the residual at index ", i,
-             " is not finite after a call without an error");
+      if (!std::isfinite(
+              left)) { // not promised where a format rounds sums: their owner's, beside values near the largest
+        expect(!seen.about.lossless() && seen.about.kind != family::dense &&
+                   can_overflow(seen.about, seen.accumulators, static_cast<std::int64_t>(i)),
+               "residual_not_finite", "the residual at index ", i, " is not finite after a call without an error");
+      }
       put_in[i] += x;
       came_out[i] += left;
       size[i] += std::fabs(x) + (seen.about.lossless() ? 0 : std::fabs(left));
@@ -206,7 +214,9 @@ void check_conservation(seen_call const& seen) {
   });
   auto const& update = seen.ranks[0].update;
   for (std::size_t i = 0; i < update.indices.size(); ++i) {
-    came_out[static_cast<std::size_t>(update.indices[i])] += static_cast<long double>(update.values[i]);
+    auto const at = static_cast<std::size_t>(update.indices[i]);
+    came_out[at] += static_cast<long double>(update.values[i]);
+    size[at] += seen.about.lossless() ? 0 : std::fabs(static_cast<long double>(update.values[i]));
   }
   // Every partial sum rounds once; those of a tree once more where they are dropped, those of a codec where what is
   // lost is told. ZFP tells that up to the rounding of the largest of a block.
@@ -219,6 +229,9 @@ void check_conservation(seen_call const& seen) {
                                                                    : ranks - 1;
   long double const of_block = seen.about.codec == rounding::zfp ? 8 * ranks * ranks * epsilon * largest : 0;
   for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(came_out[i])) {
+      continue; // as above
+    }
     expect(std::fabs(put_in[i] - came_out[i]) <= roundings * epsilon * size[i] + of_block, "conservation", "index ", i,
            ": ", put_in[i], " was put in, ", came_out[i], " came out");
   }
@@ -290,7 +303,7 @@ bool check_call(seen_call const& seen) {
   std::vector<entries> selections;
   if (seen.about.kind == family::dense) {
     check_dense(seen);
-  } else {
+  } else if (seen.about.knows_selections()) {
     selections = check_selections(seen);
   }
   check_conservation(seen);

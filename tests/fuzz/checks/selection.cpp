@@ -14,14 +14,16 @@ namespace oktopk_fuzz {
 namespace {
 
 // How far a codec's decoded value may be off, where `largest` is the largest magnitude around it.
-long double rounding_of(facts const& about, options const& how, long double largest) {
-  long double const rate = std::exp2(1.0L - static_cast<long double>(how.codec_rate));
+long double rounding_of(facts const& about, long double largest) {
+  long double const rate = std::exp2(1.0L - static_cast<long double>(about.codec_rate));
   switch (about.codec) {
   case rounding::none: return 0;
   case rounding::bfloat16: return std::max(largest, 0x1p-126L) * (0x1p-8L + 0x1p-23L);
+  case rounding::float16: return std::max({largest * 0x1p-11L, 0x1p-25L, largest - 65504});
   case rounding::block_float:
     return 2 * std::max(largest, static_cast<long double>(about.values.least)) * rate * (1 + rate);
   case rounding::zfp: return std::max(largest * 1024 * rate, about.values.bytes == 4 ? 0x1p-98L : 0x1p-962L);
+  case rounding::other: return std::numeric_limits<long double>::infinity();
   }
   return 0;
 }
@@ -51,13 +53,12 @@ void check_values(seen_call const& seen, entries const& expected, std::vector<en
 // The update, of the sums of all selections: their largest, as the global selector has it.
 entries choose_globally(seen_call const& seen, entries const& all) {
   call_record const& mine = seen.ranks[0];
-  options const& how = seen.what.how;
   for (std::size_t i = 0; i < all.indices.size() && seen.what.k > 0; ++i) {
     expect(std::isfinite(all.values[i]), "overflow_missing", "the sum at index ", all.indices[i],
            " overflows, and nobody says so");
   }
-  return choose({seen.about.global, how.global_tau_prime, how.global_low, how.global_high, false, mine.before.global,
-                 mine.after.global, mine.statistics.global_selected, mine.statistics.global_reevaluated},
+  return choose({seen.about.global, false, mine.before.global, mine.after.global, mine.statistics.global_selected,
+                 mine.statistics.global_reevaluated},
                 seen.what, mine.before.iteration, all);
 }
 
@@ -72,7 +73,8 @@ entries expected_update(seen_call const& seen, std::vector<entries> const& selec
   case family::topk_a: return sum_by_rank(seen.what, selections);
   case family::topk_dsa: return by_regions(even_boundaries(seen.length(), seen.what.ranks));
   case family::gtopk: update = sum_by_tree(seen.what, selections, overflow); break;
-  case family::dense: break;
+  case family::dense:
+  case family::other: break;
   }
   expect(!overflow, "overflow_missing", "the sum of a node overflows, and nobody says so");
   return update;
@@ -99,17 +101,16 @@ void check_dense(seen_call const& seen) {
                            [&](numbers const& each) { return is_negative_zero(each[i]); }),
            "zero_sign", "the sum at index ", i, " is -0, though not all that is summed is");
   }
-  // What is rounded off: once by each rank of what it has summed so far; or once a step.
+  // What is rounded off: once a step at most, and the result.
   long double most = 0;
   for (numbers const& each : seen.accumulators) {
     most += static_cast<long double>(largest_of(each));
   }
   for (std::size_t step = 0; step < seen.ranks.size(); ++step) {
-    most += rounding_of(seen.about, seen.what.how, most);
+    most += rounding_of(seen.about, most);
   }
-  long double const times =
-      seen.about.sums_round_once ? 1 : 2 + std::ceil(std::log2(static_cast<long double>(seen.ranks.size())));
-  long double const limit = times * rounding_of(seen.about, seen.what.how, most);
+  long double const times = 2 + std::ceil(std::log2(static_cast<long double>(seen.ranks.size())));
+  long double const limit = times * rounding_of(seen.about, most);
   check_each(seen.ranks, [&](call_record const& mine, std::size_t) {
     for (std::size_t i = 0; i < mine.returned.indices.size(); ++i) {
       expect(std::fabs(static_cast<long double>(mine.returned.values[i])) <= limit, "rounded_off",
@@ -120,14 +121,13 @@ void check_dense(seen_call const& seen) {
 }
 
 std::vector<entries> check_selections(seen_call const& seen) {
-  options const& how = seen.what.how;
-  bool const returns_dropped = seen.about.kind == family::gtopk && how.return_dropped;
+  bool const returns_dropped = seen.about.kind == family::gtopk && seen.about.return_dropped;
   std::vector<entries> selections;
   check_each(seen.ranks, [&](call_record const& mine, std::size_t rank) {
     std::int64_t const count = mine.statistics.local_selected;
-    selections.push_back(choose({seen.about.local, how.local_tau_prime, how.local_low, how.local_high, true,
-                                 mine.before.local, mine.after.local, count, mine.statistics.local_reevaluated},
-                                seen.what, mine.before.iteration, all_entries(seen.accumulators[rank])));
+    selections.push_back(
+        choose({seen.about.local, true, mine.before.local, mine.after.local, count, mine.statistics.local_reevaluated},
+               seen.what, mine.before.iteration, all_entries(seen.accumulators[rank])));
     auto const& selected = selections.back().indices;
     expect(selections.back().size() == count, "local_selection", count, " entries were selected instead of ",
            selected.size());
@@ -138,9 +138,12 @@ std::vector<entries> check_selections(seen_call const& seen) {
                             std::back_inserter(expected));
     }
     check_indices("contributed", mine.contributed, expected);
-    expect(returns_dropped || mine.returned.size() == 0, "returned", "something is returned, and nothing was dropped");
+    expect(returns_dropped || !seen.about.lossless() || mine.returned.size() == 0, "returned",
+           "something is returned, and nothing was dropped");
   });
-  check_values(seen, expected_update(seen, selections), selections);
+  if (seen.about.knows_update()) {
+    check_values(seen, expected_update(seen, selections), selections);
+  }
   return selections;
 }
 

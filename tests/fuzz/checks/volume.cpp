@@ -29,7 +29,6 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
   using oktopk::phase;
   auto const& mine = seen.ranks[rank];
   auto const& about = seen.about;
-  auto const& how = seen.what.how;
   auto const sent = [&](phase p) { return mine.traffic[static_cast<std::size_t>(p)].words_sent(); };
   auto const ranks = static_cast<double>(seen.ranks.size());
   double const others = ranks - 1;
@@ -38,7 +37,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
   double const e = about.entry_words();
   auto const k = static_cast<double>(seen.what.k);
   auto const chosen = static_cast<double>(mine.update.size());
-  bool const gathers = about.global == choice::gathered && mine.statistics.global_reevaluated;
+  bool const gathers = about.global.how == choice::gathered && mine.statistics.global_reevaluated;
 
   // What lies in other regions, and a header of two words a message.
   auto const& b = mine.after.boundaries;
@@ -49,7 +48,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
                                           : words_of_pieces(seen, outside, others) + others * 2;
   expect_at_most("reduce", sent(phase::reduce), reduced);
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
-  bool const bounded = !about.paper_gather && how.bound_sent;
+  bool const bounded = about.gather_bounded;
   double const part_rounding = others * (e + (e == 3 ? 1 : 0));
   // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
   double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
@@ -59,19 +58,27 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
     expect_at_most("balance and gather", sent(phase::balance) + sent(phase::gather), bounded ? balanced : uneven);
   }
   expect_at_most("sizes", sent(phase::control), 6 * others); // announced, told, told again when stale
-  double const partition_rounds = about.uniform_regions ? 0 : about.has("rounds") ? 1.0 + how.rounds : 1.0;
   expect_at_most("partition", sent(phase::partition),
-                 mine.statistics.repartitioned ? partition_rounds * 2 * ranks * rounds : 0);
+                 mine.statistics.repartitioned ? about.partition_rounds * 2.0 * ranks * rounds : 0);
   // k/2 in all, or the least that histograms of 16 counts take, for a search in a range and one among all magnitudes.
   double const digits = 2 * (8.0 * about.values.bytes - 1) / 4 + 2;
   double const least = rounds * digits * 16 * 2 + 20 * others;
   bool const searches =
-      about.global == choice::exact || (about.global != choice::gathered && mine.statistics.global_reevaluated);
+      about.global.how == choice::exact || (about.global.how != choice::gathered && mine.statistics.global_reevaluated);
   expect_at_most("threshold", gathers ? 0 : sent(phase::threshold), searches ? k / 2 + least : 0);
+  // One message to each peer to reduce; P + 2R to balance and gather (equation 3), R more for each further choice.
+  auto const& reduce = mine.traffic[static_cast<std::size_t>(phase::reduce)];
+  auto const peers = static_cast<std::int64_t>(seen.ranks.size()) - 1;
+  expect(reduce.messages_sent == peers && reduce.messages_received == peers, "messages", reduce.messages_sent,
+         " messages sent to reduce and ", reduce.messages_received, " received, not one for each peer");
+  auto const second = mine.traffic[static_cast<std::size_t>(phase::balance)].messages_sent +
+                      mine.traffic[static_cast<std::size_t>(phase::gather)].messages_sent;
+  expect(static_cast<double>(second) <= ranks + (gathers ? 2 : 1) * levels(seen.ranks.size()), "messages", second,
+         " messages sent to balance and gather");
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
   // A selection that nothing bounds beforehand counts in the bound as it was.
-  bool const by_last_call = about.local == choice::gaussian || about.local == choice::unguarded ||
-                            (about.local == choice::reused && !std::isfinite(how.local_high));
+  bool const by_last_call = about.local.how == choice::gaussian || about.local.how == choice::unguarded ||
+                            (about.local.how == choice::reused && !std::isfinite(about.local.high));
   double const selected = by_last_call ? std::max(k, static_cast<double>(indices.size())) : k;
   if (outside <= selected * others / ranks && (about.paper_gather || chosen <= (bounded ? 1.5 * k : k))) {
     expect_at_most("all together", mine.words(), mine.bound_words);
@@ -89,15 +96,16 @@ void check_volume(seen_call const& seen, std::vector<entries> const& selections)
   auto const m = static_cast<double>(most_selected);
   double const e = seen.about.entry_words();
   // The bounds of these are for selections of k; a threshold without a band may select more.
-  bool const of_k = seen.about.local == choice::gaussian || most_selected <= seen.what.k;
+  bool const of_k = seen.about.local.how == choice::gaussian || most_selected <= seen.what.k;
   // At most all sums of a region as entries; headers, sizes, and sizes once more that are announced before.
   double const region = std::ceil(static_cast<double>(seen.length()) / seen.what.ranks) * e;
   check_each(seen.ranks, [&](call_record const& mine, std::size_t rank) {
     double most = mine.bound_words;
     switch (seen.about.kind) {
-    case family::ok_topk: return check_ok_topk(seen, selections[rank].indices, rank);
+    case family::ok_topk: return selections.empty() ? void() : check_ok_topk(seen, selections[rank].indices, rank);
     case family::gtopk:
-    case family::dense: break;
+    case family::dense:
+    case family::other: break;
     case family::topk_a: most = of_k ? most : (m * e + 3) * others; break;
     case family::topk_dsa: most = of_k ? most : m * e + others * (region + 8); break;
     }
