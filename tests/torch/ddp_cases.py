@@ -151,7 +151,7 @@ def hooked(module, scheme="ok_topk(density=0.1)", how=None, **of_ddp):
 
 
 def ddp_takes(kind):
-    """Whether DDP broadcasts parameters of the type over Gloo, without a hook: torch 2.14 of Debian refuses float16."""
+    """Whether DDP broadcasts parameters of the type over Gloo, without a hook: Debian's torch 2.14 refuses float16 and bfloat16."""
     try:
         DistributedDataParallel(nn.Linear(1, 1).to(kind))
     except RuntimeError:
