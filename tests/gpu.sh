@@ -15,7 +15,7 @@ suites="select partition exchange format codec tools sgd training dense algorith
 usage() {
   echo "sh tests/gpu.sh --kokkos DIR [--arch NAME] [--cccl DIR] [--nccl DIR] [--suites LIST] [--build-only] [--folder DIR]"
   echo "sh tests/gpu.sh --run [--folder DIR] [--results DIR] [--seconds N]"
-  echo "The first form builds, and goes on to the second, which only runs, and needs Python alone."
+  echo "The first form builds, and goes on to the second, which only runs, and needs neither a compiler nor CMake."
   echo "  --kokkos DIR   the source of a Kokkos that works with this nvcc: docs/backends.md has the versions"
   echo "  --arch NAME    the GPU, as Kokkos calls it, such as HOPPER90; else that of nvidia-smi"
   echo "  --cccl DIR     a checkout of CCCL with cub::DeviceTopK, 3.3 or later, to compare with"
@@ -24,7 +24,7 @@ usage() {
   echo "  --build-only   builds the programs: for a machine without a GPU, whose DIR/programs the other one gets"
   echo "  --folder DIR   builds in DIR and puts the programs into DIR/programs; else in build/gpu"
   echo "  --results DIR  writes there, as it comes, parts.csv and the files of each part; else into DIR/results"
-  echo "  --seconds N    begins nothing after N seconds (default 600); of which the suites have three quarters"
+  echo "  --seconds N    begins nothing after N seconds (default 600); and gives no suite more than three tenths of them"
 }
 
 kokkos=
@@ -149,7 +149,7 @@ build_programs() {
 }
 
 # part NAME PERCENT COMMAND...: runs a part in that share of the time, notes how it ended and how long it took, and keeps
-# all that it says in NAME.log.
+# all that it says in NAME.log. One at a time: processes that share a GPU wait for each other at every launch.
 part() {
   name=$1
   most=$((seconds * $2 / 100))
@@ -169,7 +169,7 @@ part() {
     124 | 137) ended="ended after $left s" ;;
     *) ended="failed ($status)" ;;
   esac
-  told=$(grep -E '^All tests passed|test cases passed' "$results/$name.log" | tail -n 1 | tr -s ' ,' ' ' || true)
+  told=$(grep -E '^(test cases:|All tests passed)' "$results/$name.log" | tail -n 1 | tr -s ' ,' ' ' || true)
   echo "$name,$ended,$(($(date +%s) - begun)),$told" >>"$results/parts.csv"
   [ "$status" -eq 0 ] || failed=$((failed + 1))
   [ "$status" -eq 0 ] || tail -n 25 "$results/$name.log"
@@ -183,15 +183,10 @@ run_programs() {
   export LD_LIBRARY_PATH
   echo "part,result,seconds,said" >"$results/parts.csv"
   failed=0
-  tests=
   for suite in $suites; do
     [ -x "$programs/test_$suite" ] || fail "there is no $programs/test_$suite: build it first, or leave it out of --suites"
-    tests="$tests $programs/test_$suite"
+    OKTOPK_TEST_SECONDS=120 part "test_$suite" 30 "$programs/test_$suite" --durations yes
   done
-  # A fifth of the time is for the measurements.
-  # shellcheck disable=SC2086
-  OKTOPK_TEST_SECONDS=60 part suites 80 python3 tests/support/run_cases.py --csv "$results/cases.csv" \
-    --jobs "$((1 + $(nproc) / 2))" --seconds "$((seconds * 3 / 4 - ($(date +%s) - started)))" $tests
   # NCCL is where the linker finds it, or where the pip package of PyTorch has put it.
   if [ -x "$programs/test_nccl_one_rank" ]; then
     of_torch=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null || true)
