@@ -217,8 +217,9 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
 template <class Warp, int AtATime = 0, execution_space E, class Kernel>
 void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_t shared_bytes, Kernel const& kernel) {
   constexpr int threads = warps_in_team<Warp> * Warp::threads;
-  using policy_type = std::conditional_t<AtATime == 0 || threads == 1, Kokkos::TeamPolicy<E>,
-                                         Kokkos::TeamPolicy<E, Kokkos::LaunchBounds<threads, AtATime>>>;
+  using bounds = Kokkos::LaunchBounds<static_cast<unsigned>(threads), static_cast<unsigned>(AtATime)>;
+  using policy_type =
+      std::conditional_t<AtATime == 0 || threads == 1, Kokkos::TeamPolicy<E>, Kokkos::TeamPolicy<E, bounds>>;
   if (teams > 0) {
     auto policy = policy_type(exec, static_cast<int>(teams), threads);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(shared_bytes)));
