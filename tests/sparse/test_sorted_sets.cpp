@@ -35,8 +35,8 @@ void check(std::vector<Index> const& these, std::vector<Index> const& those) {
   Index const guard = std::numeric_limits<Index>::max();
   auto const out = to_view(std::vector<Index>(these.size() + 1, guard));
   using list = oktopk::array_ref<Index const, memory>;
-  std::int64_t const count = oktopk::detail::intersection<execution, Index>(
-      execution(), list(a.data(), a.extent(0)), list(b.data(), b.extent(0)), out.data());
+  std::int64_t const count = oktopk::detail::intersection<execution, Index>(execution(), list(a.data(), a.extent(0)),
+                                                                            list(b.data(), b.extent(0)), out.data());
   auto found = to_vector(out);
   CHECK(found.back() == guard); // there is room for these and no more
   REQUIRE(count == static_cast<std::int64_t>(expected.size()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
