@@ -33,7 +33,7 @@ cccl=
 nccl=
 does_build=yes
 does_run=yes
-folder=build/gpu
+place=build/gpu # build() of setup.sh has a $folder of its own
 results=
 seconds=600
 while [ $# -gt 0 ]; do
@@ -48,7 +48,7 @@ while [ $# -gt 0 ]; do
     --cccl) cccl=$(cd "$called_from" && cd "$2" && pwd) || fail "there is no folder $2" ;;
     --nccl) nccl=$(cd "$called_from" && cd "$2" && pwd) || fail "there is no folder $2" ;;
     --suites) suites=$(echo "$2" | tr ',' ' ') ;;
-    --folder) folder=$(cd "$called_from" && mkdir -p "$2" && cd "$2" && pwd) || fail "cannot make the folder $2" ;;
+    --folder) place=$(cd "$called_from" && mkdir -p "$2" && cd "$2" && pwd) || fail "cannot make the folder $2" ;;
     --results) results=$(cd "$called_from" && mkdir -p "$2" && cd "$2" && pwd) || fail "cannot make the folder $2" ;;
     --seconds) seconds=$2 ;;
     --build-only) does_run=no ;;
@@ -70,8 +70,8 @@ done
 case $seconds in
   *[!0-9]* | '') fail "--seconds needs a number, not $seconds" ;;
 esac
-programs=$folder/programs
-results=${results:-$folder/results}
+programs=$place/programs
+results=${results:-$place/results}
 
 # kokkos_arch CAPABILITY: what Kokkos calls the architecture of a compute capability.
 kokkos_arch() {
@@ -88,10 +88,10 @@ kokkos_arch() {
   esac
 }
 
-# build_kokkos: in $folder/kokkos/installed, from a copy, whose compiler is told the architecture: CMake asks it before
+# build_kokkos: in $place/kokkos/installed, from a copy, whose compiler is told the architecture: CMake asks it before
 # Kokkos does.
 build_kokkos() {
-  made=$folder/kokkos
+  made=$place/kokkos
   [ ! -e "$made/installed/lib/cmake/Kokkos/KokkosConfig.cmake" ] || return 0
   [ -x "$kokkos/bin/nvcc_wrapper" ] || fail "$kokkos is no source of Kokkos: there is no bin/nvcc_wrapper"
   say "Building Kokkos for CUDA ($arch) and Serial"
@@ -124,9 +124,9 @@ build_programs() {
   export PATH
   compiler_cache=none # it knows no nvcc_wrapper
   [ -n "$arch" ] || arch=$(kokkos_arch "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)")
-  mkdir -p "$folder"
-  folder=$(cd "$folder" && pwd)
-  programs=$folder/programs
+  mkdir -p "$place"
+  place=$(cd "$place" && pwd)
+  programs=$place/programs
   build_kokkos
   targets="select_bench device_cost"
   [ -z "$nccl" ] || targets="$targets test_nccl_one_rank"
@@ -134,18 +134,18 @@ build_programs() {
     targets="$targets test_$suite"
   done
   # shellcheck disable=SC2086
-  build "$folder/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 -DKokkos_ROOT="$folder/kokkos/installed" \
-    -DCMAKE_CXX_COMPILER="$folder/kokkos/installed/bin/nvcc_wrapper" ${cccl:+-DCCCL_DIR="$cccl/lib/cmake/cccl"} \
+  build "$place/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 -DKokkos_ROOT="$place/kokkos/installed" \
+    -DCMAKE_CXX_COMPILER="$place/kokkos/installed/bin/nvcc_wrapper" ${cccl:+-DCCCL_DIR="$cccl/lib/cmake/cccl"} \
     ${nccl:+-DNCCL_INCLUDE_DIR="$nccl/include" -DNCCL_LIBRARY="$nccl/lib/libnccl.so"} \
     -DOKTOPK_TEST_ONLY_UNITS="^($(echo "$suites" | tr ' ' '|'))/" -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_ZFP=OFF \
     -DOKTOPK_TEST_DISCOVERY=OFF \
     -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_PYTHON=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -- $targets
   for suite in $suites; do
-    keep "$folder/build/tests/test_$suite"
+    keep "$place/build/tests/test_$suite"
   done
-  [ -z "$nccl" ] || keep "$folder/build/tests/nccl/test_nccl_one_rank"
-  keep "$folder/build/benchmarks/select_bench"
-  keep "$folder/build/benchmarks/device_cost"
+  [ -z "$nccl" ] || keep "$place/build/tests/nccl/test_nccl_one_rank"
+  keep "$place/build/benchmarks/select_bench"
+  keep "$place/build/benchmarks/device_cost"
 }
 
 # part NAME PERCENT COMMAND...: runs a part in that share of the time, notes how it ended and how long it took, and keeps
