@@ -192,10 +192,11 @@ run_programs() {
     of_torch=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null || true)
     LD_LIBRARY_PATH=$LD_LIBRARY_PATH${of_torch:+:$of_torch/lib} part test_nccl_one_rank 10 "$programs/test_nccl_one_rank"
   fi
+  has_torch=$(python3 -c 'import torch; print("yes" if torch.cuda.is_available() else "")' 2>/dev/null || true)
   for n in 14728266 133547324; do
     part "select_bench_$n" 10 "$programs/select_bench" --n "$n" --density 0.001,0.01 --benchmark_repetitions=30 \
       --benchmark_out_format=csv --benchmark_out="$results/select_$n.csv"
-    part "torch_topk_$n" 10 python3 benchmarks/torch/time_topk.py --n "$n" --csv "$results/torch_topk_$n.csv"
+    [ -z "$has_torch" ] || part "torch_topk_$n" 10 python3 benchmarks/torch/time_topk.py --n "$n" --csv "$results/torch_topk_$n.csv"
     for ranks in 1 4; do
       part "device_cost_${n}_$ranks" 10 "$programs/device_cost" --n "$n" --ranks "$ranks" --steps 20 \
         --csv "$results/device_cost_${n}_$ranks.csv"
