@@ -249,21 +249,13 @@ struct piece_numbers {
     }
     std::int64_t total = 0;
     std::int64_t before = sum_before<Warp, Team, std::int64_t>(team, own, scratch, total);
-    own = 0;
     for (std::int64_t at = mine.begin; at < mine.end; ++at) {
       std::int64_t const next = before + team_ties(at);
       team_place(at) += kept(next, wanted) - kept(before, wanted);
       team_ties(at) = before;
-      own += team_place(at);
       before = next;
     }
-    std::int64_t place = sum_before<Warp, Team, std::int64_t>(team, own, scratch, total);
-    for (std::int64_t at = mine.begin; at < mine.end; ++at) {
-      std::int64_t const each = team_place(at);
-      team_place(at) = place;
-      place += each;
-    }
-    return total;
+    return exclusive_scan<Warp>(team, &team_place(0), teams, scratch); // each thread has the same share there
   }
 
   KOKKOS_INLINE_FUNCTION static std::int64_t kept(std::int64_t ties, std::int64_t wanted) {
