@@ -6,6 +6,7 @@
 // has a device.
 
 #include "comm/suite.hpp"
+#include "nccl/numbers.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/kept_update.hpp"
@@ -58,8 +59,6 @@ private:
   Control inner_;
 };
 
-using device = Kokkos::DefaultExecutionSpace;
-using device_memory = device::memory_space;
 using control = draining_control<oktopk::mpi_communicator>;
 using nccl = oktopk::paired<control, oktopk::detail::nccl_bulk<device>>;
 
@@ -133,34 +132,10 @@ using topk_a = oktopk::topk_a<device, Comm>;
 template <class Comm>
 using topk_dsa = oktopk::topk_dsa<device, Comm>;
 
-using numbers = Kokkos::View<int*, device_memory>;
-
 numbers filled(device const& exec, int value) {
   numbers const made("numbers", 1000);
   Kokkos::deep_copy(exec, made, value);
   return made;
-}
-
-std::span<std::byte> bytes_of(numbers const& all) {
-  return std::as_writable_bytes(std::span<int>(all.data(), all.extent(0)));
-}
-
-/// Sends to the next rank and receives from the one before, in one group.
-void pass_on(nccl& comm, device const& exec, numbers const& out, numbers const& in) {
-  oktopk::detail::message_group<nccl> messages;
-  messages.reset(2);
-  oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-  messages.receive(bytes_of(in), previous_rank(), oktopk::phase::reduce, oktopk::detail::message_size::known);
-  messages.send(bytes_of(out), next_rank(), oktopk::phase::reduce, oktopk::detail::message_size::known);
-  messages.start(exec, comm);
-  messages.wait_all(comm);
-}
-
-int first_of(device const& exec, numbers const& all) {
-  auto const host = Kokkos::create_mirror_view(all);
-  Kokkos::deep_copy(exec, host, all);
-  exec.fence();
-  return host(0);
 }
 
 } // namespace
@@ -190,7 +165,7 @@ TEST_CASE_ON_ALL_RANKS("messages of nccl take their place among the kernels of t
   numbers const in = filled(exec, -2);
   for (int round = 0; round < 5; ++round) { // nothing waits but the last line
     Kokkos::deep_copy(exec, out, 100 * round + world_rank());
-    pass_on(comm, exec, out, in);
+    pass_on(comm, exec, out, next_rank(), in, previous_rank());
   }
   Kokkos::deep_copy(exec, out, -3);
   CHECK(first_of(exec, in) == 400 + previous_rank());

@@ -3,6 +3,7 @@
 
 // The real NCCL on one GPU, which is one rank: what can be shown without a second one.
 
+#include "nccl/numbers.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/seeded.hpp"
@@ -21,36 +22,10 @@ using namespace oktopk_tests;
 
 namespace {
 
-using device = Kokkos::DefaultExecutionSpace;
-using device_memory = device::memory_space;
 using nccl = oktopk::paired<oktopk::self_communicator, oktopk::detail::nccl_bulk<device>>;
 
 nccl connected() {
   return oktopk::nccl_communicator(device(), oktopk::self_communicator());
-}
-
-using numbers = Kokkos::View<int*, device_memory>;
-
-std::span<std::byte> bytes_of(numbers const& all) {
-  return std::as_writable_bytes(std::span<int>(all.data(), all.extent(0)));
-}
-
-/// Sends to itself in one group.
-void pass_on(nccl& comm, device const& exec, numbers const& out, numbers const& in) {
-  oktopk::detail::message_group<nccl> messages;
-  messages.reset(2);
-  oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-  messages.receive(bytes_of(in), 0, oktopk::phase::reduce, oktopk::detail::message_size::known);
-  messages.send(bytes_of(out), 0, oktopk::phase::reduce, oktopk::detail::message_size::known);
-  messages.start(exec, comm);
-  messages.wait_all(comm);
-}
-
-int first_of(device const& exec, numbers const& all) {
-  auto const host = Kokkos::create_mirror_view(all);
-  Kokkos::deep_copy(exec, host, all);
-  exec.fence();
-  return host(0);
 }
 
 /// What nccl's allreduce makes of some floats.
@@ -91,7 +66,7 @@ TEST_CASE("messages of the real nccl take their place among the kernels of their
   numbers const in("in", 1000);
   for (int round = 0; round < 5; ++round) { // nothing waits but the last line
     Kokkos::deep_copy(exec, out, 100 * round);
-    pass_on(comm, exec, out, in);
+    pass_on(comm, exec, out, 0, in, 0);
   }
   Kokkos::deep_copy(exec, out, -3);
   CHECK(first_of(exec, in) == 400);
@@ -104,7 +79,7 @@ TEST_CASE("a wait with a time limit ends when the message of the real nccl has c
   numbers const out("out", 1000);
   numbers const in("in", 1000);
   Kokkos::deep_copy(exec, out, 7);
-  pass_on(comm, exec, out, in);
+  pass_on(comm, exec, out, 0, in, 0);
   CHECK(first_of(exec, in) == 7);
 }
 
