@@ -213,6 +213,7 @@ private:
     if (first()) {
       std::fputs(heading_text(asked_, rows_, input_->description(), space::name()).c_str(), stdout);
       std::fputs(table_text(rows_).c_str(), stdout);
+      std::fputs(asked_.control ? control_text(rows_).c_str() : "", stdout);
     }
   }
 

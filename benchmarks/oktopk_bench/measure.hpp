@@ -136,6 +136,16 @@ measurement over_ranks(Comm& comm, Allreduce const& algorithm, counting_communic
   row.bound_words = algorithm.bound_words();
   row.reduce_imbalance = sum[0] > 0 ? most[6] * comm.size() / sum[0] : 0;
   row.words_are_a_floor = counted.modelled() > 0;
+  std::array<double, 2 * oktopk::phase_count> sent{};
+  for (std::size_t use = 0; use < row.by_purpose.size(); ++use) {
+    oktopk::traffic const of = counted.of_phase(static_cast<oktopk::phase>(use));
+    sent[2 * use] = static_cast<double>(of.messages_sent);
+    sent[2 * use + 1] = of.words_sent();
+  }
+  comm.allreduce(std::span<double>(sent), oktopk::reduction::max, oktopk::phase::control);
+  for (std::size_t use = 0; use < row.by_purpose.size(); ++use) {
+    row.by_purpose[use] = {sent[2 * use], sent[2 * use + 1]};
+  }
   return row;
 }
 

@@ -102,6 +102,7 @@ void declare(CLI::App& app, options& asked) {
   oktopk_programs::add_deadline(app, asked.deadline);
   app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");
   app.add_flag("--verify,!--no-verify", asked.verify, "Compare the results with an independent reference (default)");
+  app.add_flag("--control", asked.control, "List messages and words of the last step by purpose");
   app.add_flag("--quality", asked.quality, "Compare the results with the dense sum: the paper's xi, share captured");
 }
 

@@ -28,6 +28,7 @@ struct options {
   bool checked = false;
   bool verify = true;
   bool quality = false;
+  bool control = false;
 
   /// Steps to measure: as asked for, or once through the input files, or ten.
   std::int64_t measured_steps() const;

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace oktopk_bench {
@@ -145,6 +147,28 @@ std::string table_text(std::span<measurement const> rows) {
   }
   if (std::any_of(rows.begin(), rows.end(), [](measurement const& row) { return row.words_are_a_floor; })) {
     text += "* not counted: the least that any algorithm sends, since the communicator's own hides its messages\n";
+  }
+  return text;
+}
+
+std::string control_text(std::span<measurement const> rows) {
+  constexpr std::array<std::string_view, oktopk::phase_count> carries{"sizes and faults",
+                                                                      "sums of counts for regions",
+                                                                      "histograms and candidates",
+                                                                      "entries to owners, and headers",
+                                                                      "entries that move, and their sizes",
+                                                                      "entries to all, and their sizes"};
+  std::string text = "\nsent in the last step, by the rank that sends most for the purpose:\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + 1 < rows.size() && rows[i + 1].algorithm == rows[i].algorithm) {
+      continue;
+    }
+    text += rows[i].algorithm + "\n";
+    for (std::size_t use = 0; use < carries.size(); ++use) {
+      auto const [messages, words] = rows[i].by_purpose[use];
+      text += fmt::format("  {:<9}  {:>6.0f} messages  {:>12} words  {}\n", name(static_cast<oktopk::phase>(use)),
+                          messages, words_text(words), carries[use]);
+    }
   }
   return text;
 }

@@ -5,10 +5,14 @@
 #include "options.hpp"
 #include "quality.hpp"
 
+#include <oktopk/comm/concept.hpp>
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace oktopk_bench {
@@ -33,6 +37,8 @@ struct measurement {
   double reduce_imbalance = 0; ///< bytes received in the reduce phase: maximum over mean; nought where there were none
   bool words_are_a_floor = false; ///< the communicator's own collective hides its messages; no fewer are possible
   std::optional<update_quality> quality; ///< where it was asked for
+  /// Messages and words sent for each purpose, `oktopk::phase`, of the rank that sends most for it.
+  std::array<std::pair<double, double>, oktopk::phase_count> by_purpose{};
 
   /// The share of the gradient that the update has.
   double output_density() const {
@@ -49,6 +55,9 @@ std::string heading_text(options const& asked, std::span<measurement const> rows
 
 /// One line per algorithm for people: medians of the times, the worst step of everything else.
 std::string table_text(std::span<measurement const> rows);
+
+/// Messages and words of the last step by purpose, a line each, per algorithm.
+std::string control_text(std::span<measurement const> rows);
 
 /// Words with as many digits as they have: most often none after the point.
 std::string words_text(double words);

@@ -10,6 +10,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import subprocess
 
 import pytest
@@ -124,6 +125,20 @@ def test_codec(tmp_path, tool, ranks, codec, share):
     assert list(sent) == plain + coded
     for one, other in zip(plain, coded):
         assert sent[other] / sent[one] == pytest.approx(share, abs=0.01)
+
+
+@on_two
+def test_control_lists_every_message_by_its_purpose(tmp_path, tool, ranks):
+    """Between two ranks all send alike, so the purposes add up to the columns of the table."""
+    said = tool.succeed(ranks, "--algorithm", "ok_topk,topk_a", "--length", 4000, "--density", 0.05, "--steps", 2,
+                        "--control", "--csv", tmp_path / "rows.csv")
+    parts = said.split("by the rank that sends most for the purpose:\n")[1].split("topk_a\n")
+    for name, part in zip(("ok_topk", "topk_a"), parts):
+        last = [row for row in read_rows(tmp_path / "rows.csv") if row["algorithm"] == name][-1]
+        sent = re.findall(r"^  ([a-z]+) +(\d+) messages +(\S+) words", part, re.M)
+        assert [use for use, *_ in sent] == ["control", "partition", "threshold", "reduce", "balance", "gather"]
+        assert sum(int(messages) for _, messages, _ in sent) == int(last["messages_sent_max"])
+        assert sum(float(words) for *_, words in sent) == pytest.approx(float(last["words_sent_max"]), abs=3)
 
 
 # --- NumPy files ----------------------------------------------------------------------------------
