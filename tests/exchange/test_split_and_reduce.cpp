@@ -9,6 +9,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/uniform.hpp>
 
+#include <numeric>
 #include <optional>
 
 using namespace oktopk_tests;
@@ -19,14 +20,15 @@ namespace {
 
 constexpr std::int64_t length = 700;
 
-/// A selection of about one in five; rank 1 has nothing.
+/// A selection of about one in five; rank 1 has nothing. Whole numbers have the same sum in any order.
 template <class Value>
-sparse_vector<Value> selection_of(int rank, std::uint64_t seed, std::int64_t offset) {
+sparse_vector<Value> selection_of(int rank, std::uint64_t seed, std::int64_t offset, bool whole = false) {
   sparse_vector<Value> chosen;
   for (std::int64_t i = 0; rank != 1 && i < length; ++i) {
     auto const bits = noise(seed, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i));
     if (bits % 5 == 0) {
-      chosen.push_back(offset + i, static_cast<Value>(heavy_tailed(bits)));
+      auto const number = static_cast<Value>(bits / 5 % 201) - 100;
+      chosen.push_back(offset + i, whole ? number : static_cast<Value>(heavy_tailed(bits)));
     }
   }
   return chosen;
@@ -58,10 +60,20 @@ struct scenario {
   bool announced = false;
   std::vector<int> faulty{}; ///< ranks that report a fault in the round before
   std::int64_t offset = 0;   ///< of all indices
+  int radix = 0;             ///< of stages, whose sums are of whole numbers; 0 for one stage
 };
 
+template <class Schedule>
+Schedule schedule_of(scenario const& how) {
+  if constexpr (std::is_same_v<Schedule, oktopk::radix>) {
+    return oktopk::radix({.bucket = how.bucket, .radix = how.radix});
+  } else {
+    return Schedule({.bucket = how.bucket});
+  }
+}
+
 /// A round with faults where there are some, and then a good one in the same buffers, whose outcome is given.
-template <class Format>
+template <class Format, class Schedule = oktopk::rotated>
 std::vector<reduced<Format>> reduce(int ranks, scenario how) {
   using value_type = typename Format::value_type;
   std::vector<reduced<Format>> all(static_cast<std::size_t>(ranks));
@@ -69,8 +81,8 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
     auto& mine = all[static_cast<std::size_t>(comm.rank())];
-    oktopk::detail::split_and_reduce<execution, counting, Format, oktopk::rotated> phase(oktopk::rotated({how.bucket}));
-    auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset);
+    oktopk::detail::split_and_reduce<execution, counting, Format, Schedule> phase(schedule_of<Schedule>(how));
+    auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset, how.radix > 0);
     device_part<Format> const given(selection);
     std::optional<std::int64_t> const most = how.announced ? std::nullopt : std::optional<std::int64_t>(length);
     if (!how.faulty.empty()) {
@@ -160,4 +172,125 @@ TEST_CASE("split_and_reduce reports the fault of the lowest rank everywhere, and
       }
     }
   }
+}
+
+namespace {
+
+/// The messages that a rank sends at most in stages of a radix.
+int messages_of(int ranks, int radix) {
+  int messages = 0;
+  for (int range = ranks; range > 1; range = (range + radix - 1) / radix) {
+    messages += std::min(radix, range) - 1;
+  }
+  return messages;
+}
+
+void check_stages(int ranks, scenario how) {
+  CAPTURE(ranks, how.bucket, how.announced, how.radix);
+  auto const all = reduce<oktopk::coo<>, oktopk::radix>(ranks, how);
+  std::vector<sparse_vector<float>> selections;
+  std::vector<sparse_vector<float>> sums;
+  for (int rank = 0; rank < ranks; ++rank) {
+    selections.push_back(selection_of<float>(rank, how.seed, how.offset, true));
+    sums.push_back(all[static_cast<std::size_t>(rank)].sums);
+  }
+  CHECK(same(joined(sums), sum_by_regions(selections, uneven_boundaries(ranks, how.seed, how.offset))));
+  int most = 0;
+  for (auto const& each : all) {
+    most = std::max(most, static_cast<int>(each.reduce.messages_sent));
+    CHECK(each.control.messages_sent == (how.announced ? each.reduce.messages_sent : 0));
+  }
+  CHECK(most == messages_of(ranks, how.radix));
+}
+
+} // namespace
+
+TEST_CASE("radix: the same sums in fewer messages, for any number of ranks") {
+  for (int const ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16, 27, 31}) {
+    for (int const radix : {2, 3, 4, 6}) {
+      for (int const bucket : {1, 2, 100}) {
+        check_stages(ranks, {.seed = static_cast<std::uint64_t>(radix), .bucket = bucket, .radix = radix});
+      }
+      check_stages(ranks, {.seed = 5, .bucket = 3, .announced = true, .radix = radix});
+    }
+  }
+}
+
+TEST_CASE("radix: with as many groups as ranks it is rotated, to the bit") {
+  for (int const ranks : {1, 2, 5, 8, 13}) {
+    scenario const how{.seed = 3, .bucket = 3, .radix = 100};
+    auto const one_stage = reduce<oktopk::coo<>>(ranks, how);
+    auto const found = reduce<oktopk::coo<>, oktopk::radix>(ranks, how);
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      CHECK(same(found[r].sums, one_stage[r].sums));
+      CHECK(found[r].reduce.messages_sent == one_stage[r].reduce.messages_sent);
+      CHECK(found[r].reduce.bytes_sent == one_stage[r].reduce.bytes_sent);
+    }
+  }
+}
+
+TEST_CASE("radix: the fault of the lowest rank is heard everywhere, and the next round is clean") {
+  for (int const ranks : {2, 3, 5, 8, 13}) {
+    for (int const radix : {2, 3}) {
+      for (bool const announced : {false, true}) {
+        for (int lowest = 0; lowest < ranks; ++lowest) {
+          std::vector<int> faulty{lowest};
+          if (lowest + 2 < ranks) {
+            faulty.push_back(lowest + 2);
+          }
+          scenario const how{.seed = 8, .bucket = 2, .announced = announced, .faulty = faulty, .radix = radix};
+          for (auto const& outcome : reduce<oktopk::coo<>, oktopk::radix>(ranks, how)) {
+            CHECK(outcome.first_fault.detail == lowest);
+            CHECK(outcome.faulty_rank == lowest);
+            CHECK(unlike(outcome.thrown, fault::non_finite,
+                         "rank " + std::to_string(lowest) + ": the value at index") == "");
+          }
+          check_stages(ranks, how);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("radix: sums that overflow on the way are noted, and not sent") {
+  constexpr float largest = std::numeric_limits<float>::max();
+  for (int const ranks : {4, 8}) {
+    std::vector<fault_report> noted(static_cast<std::size_t>(ranks));
+    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1);
+    oktopk::detail::even_regions(length, boundaries);
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      oktopk::detail::split_and_reduce<execution, counting, oktopk::coo<>, oktopk::radix> phase(
+          oktopk::radix({.radix = 2}));
+      sparse_vector<float> selection;
+      selection.push_back(length - 1, comm.rank() % 2 == 0 ? largest : -largest); // some order of sums is finite
+      device_part<oktopk::coo<>> const given(selection);
+      auto call = call_on(counted, length);
+      phase.run(call, given.entries, boundaries, length);
+      noted[static_cast<std::size_t>(comm.rank())] = call.faults.report();
+    });
+    CHECK(std::ranges::count_if(noted, [](fault_report const& each) { return each.code == fault::non_finite; }) > 0);
+  }
+}
+
+TEST_CASE("radix: few messages where they cost most, one stage where words do") {
+  auto const stages = [](int ranks, std::int64_t k) {
+    auto const cuts = oktopk::radix().groups(ranks, 100 * k, k);
+    std::vector<int> found;
+    for (int range = ranks; range > 1; range = (range + found.back() - 1) / found.back()) {
+      found.push_back(cuts[static_cast<std::size_t>(range)]);
+    }
+    return found;
+  };
+  for (int const ranks : {2, 3, 5, 8}) {
+    CHECK(stages(ranks, 10) == std::vector<int>{ranks});
+    CHECK(stages(ranks, 10'000'000) == std::vector<int>{ranks});
+  }
+  CHECK(stages(256, 100'000'000) == std::vector<int>{256});
+  auto const messages = [&](int ranks) {
+    auto const found = stages(ranks, 1000);
+    return std::accumulate(found.begin(), found.end(), 0) - static_cast<int>(found.size());
+  };
+  CHECK(messages(256) <= 20);
+  CHECK(messages(1024) <= 25);
 }

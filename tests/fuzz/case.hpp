@@ -97,6 +97,9 @@ struct facts {
   bool uniform_regions = false;
   std::int64_t tau = 1;
   double partition_rounds = 0; ///< of messages
+  bool checks_regions = false; ///< in each call whose regions are not due, a round more
+  /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
+  std::function<std::vector<int>(int ranks, std::int64_t length, std::int64_t k)> cuts{};
   bool gather_bounded = false;
   bool paper_gather = false; ///< balances above a ratio, however much that sends
   bool return_dropped = false;

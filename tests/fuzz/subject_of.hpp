@@ -64,6 +64,17 @@ selection_rule rule_of_options(std::string_view of_type, Policy const& how) {
   }
 }
 
+template <class Schedule>
+void take_schedule(facts& about, Schedule const& how) {
+  if constexpr (requires { how.chosen; }) {
+    std::visit([&](auto const& one) { take_schedule(about, one.options); }, how.chosen);
+  } else if constexpr (requires { how.radix; }) {
+    about.cuts = [how](int ranks, std::int64_t length, std::int64_t k) {
+      return oktopk::radix(how).groups(ranks, length, k);
+    };
+  }
+}
+
 template <class Partition>
 void take_partition(facts& about, Partition const& how) {
   if constexpr (requires { how.chosen; }) {
@@ -73,6 +84,9 @@ void take_partition(facts& about, Partition const& how) {
     about.partition_rounds = 1;
     if constexpr (requires { how.rounds; }) {
       about.partition_rounds += how.rounds;
+    } else if constexpr (requires { how.most; }) {
+      about.partition_rounds += 129; // 128, and the one that finds them uneven
+      about.checks_regions = true;
     }
   } else {
     about.uniform_regions = true;
@@ -103,6 +117,7 @@ facts facts_of(std::string name, typename Allreduce::options const& how) {
     about.kind = family::ok_topk;
     about.global = rule_of_options(between(state, "global ", ','), how.global_select);
     take_partition(about, how.partition);
+    take_schedule(about, how.schedule);
     about.paper_gather = !requires { how.gather.bound_sent; };
     if constexpr (requires { how.gather.bound_sent; }) {
       about.gather_bounded = how.gather.bound_sent;

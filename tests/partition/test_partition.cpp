@@ -91,7 +91,8 @@ TEST_CASE("a rank that selected nothing has no say in balanced regions") {
   }
 }
 
-TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::evened) {
+TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::evened,
+                   oktopk::sampled) {
   check_partitioner<TestType>();
 }
 
@@ -99,6 +100,7 @@ TEST_CASE("partitioners keep their contract with other options than the usual on
   check_partitioner(oktopk::balanced({.tau = 1}));
   check_partitioner(oktopk::evened({.tau = 5, .rounds = 0}));
   check_partitioner(oktopk::evened({.tau = 1, .rounds = 7}));
+  check_partitioner(oktopk::sampled({.tau = 1, .most = 1.01}));
 }
 
 TEMPLATE_TEST_CASE("balanced and evened regions balance what is crowded in the same places, where uniform ones do not",
@@ -187,6 +189,74 @@ TEST_CASE("evened regions refuse a bad number of rounds") {
   CHECK(oktopk::evened({.tau = 3}).describe() != oktopk::evened({.tau = 3, .rounds = 1}).describe());
   CHECK(oktopk::evened({.rounds = -1}).problem() == "rounds = -1 of evened is negative");
   CHECK(oktopk::evened({.tau = 1, .rounds = 0}).problem().empty());
+}
+
+namespace {
+
+/// Selections that regions by averages divide worst.
+std::vector<std::function<selection(int)>> adverse(int ranks, std::int64_t length) {
+  std::int64_t const k = 2000;
+  auto const stretch = [=](std::int64_t begin, std::int64_t stride) {
+    selection chosen;
+    for (std::int64_t i = 0; i < k && begin + i * stride < length; ++i) {
+      chosen.push_back(begin + i * stride);
+    }
+    return chosen;
+  };
+  return {
+      [=](int rank) { return stretch(rank * k, 1); },                               // disjoint, side by side
+      [=](int rank) { return stretch(rank * (length / ranks), 1); },                // disjoint, far apart
+      [=](int) { return stretch(length - k, 1); },                                  // all in the same places at the end
+      [=](int rank) { return rank == ranks - 1 ? stretch(7, 3) : selection(); },    // one rank has everything
+      [=](int rank) { return stretch(0, 1 + (rank * rank * 997) % (length / k)); }, // as dense as the rank likes
+      [=](int rank) { return rank == 0 ? stretch(0, length / k) : stretch(length / 2, 1); },
+  };
+}
+
+} // namespace
+
+TEST_CASE("sampled regions keep their ratio for any selections") {
+  std::int64_t const length = 1 << 22;
+  for (int const ranks : {2, 3, 5, 8, 16}) {
+    std::size_t which = 0;
+    for (auto const& selected : adverse(ranks, length)) {
+      CAPTURE(ranks, which);
+      which += 1;
+      for (double const ratio : {1.05, 1.25, 2.0}) {
+        oktopk::sampled const how({.most = ratio});
+        double total = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          total += static_cast<double>(selected(rank).size());
+        }
+        double const rounding = ranks * ranks / total; // P entries
+        CHECK(imbalance(ranks, checked<oktopk::sampled>(ranks, length, selected, how), selected) <= ratio + rounding);
+      }
+    }
+  }
+}
+
+TEST_CASE("sampled regions are made anew when a region would get too much, on all ranks alike") {
+  std::int64_t const length = 1 << 20;
+  for (int const ranks : {1, 2, 5, 8}) {
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      auto call = call_on(counted, length);
+      oktopk::sampled::step<execution, counting> step{oktopk::sampled()};
+      auto const as_array = [](auto const& view) {
+        return oktopk::array_ref<std::int64_t const, memory>(view.data(), view.extent(0));
+      };
+      auto const before = to_view(crowded(comm.rank(), length, 1000));
+      auto const found = step.run(call, as_array(before));
+      std::vector<std::int64_t> const boundaries(found.begin(), found.end());
+      counted.reset();
+      CHECK(step.fits(call, as_array(before), boundaries));
+      CHECK(counted.total().words_sent() <= oktopk::detail::allreduce_words_at_most(ranks, ranks));
+      auto const moved = to_view(comm.rank() == 0 ? crowded(3, 1 << 10, 1000) : selection());
+      CHECK(step.fits(call, as_array(moved), boundaries) == (ranks == 1));
+      CHECK(step.fits(call, as_array(moved), std::vector<std::int64_t>(boundaries)) == (ranks == 1));
+    });
+  }
+  CHECK(oktopk::sampled({.most = 1}).problem() == "most = 1 of sampled is below 1.01");
 }
 
 TEST_CASE("sums of counts that no ranks can have are an error") {

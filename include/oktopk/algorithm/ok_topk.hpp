@@ -55,7 +55,7 @@ public:
     typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
     typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums
     typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are made again
-    typename schedule_type::options schedule{};             ///< line 8: in which order ranks send
+    typename schedule_type::options schedule{};             ///< line 8: how entries reach the owners
     typename gather_type::options gather{};                 ///< line 13: when parts are balanced
     format_type format{};                                   ///< of the entries on the wire
 
@@ -65,7 +65,7 @@ public:
       visit("local", how.local_select, "selection of a rank's own entries");
       visit("global", how.global_select, "selection among the sums");
       visit("partition", how.partition, "regions of the ranks");
-      visit("schedule", how.schedule, "order of the messages");
+      visit("reduce", how.schedule, "how entries reach the owners of their regions");
       visit("gather", how.gather, "balance of the parts");
     }
   };
@@ -87,7 +87,7 @@ public:
   double bound_words() const {
     int const ranks = base::comm_.size();
     double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
-    return (split_and_reduce_.bound_words(ranks, length_, to_others, !local_selection_.selector().bounded()) +
+    return (split_and_reduce_.bound_words(ranks, length_, k_, to_others, local_selection_.most_selected(k_, length_)) +
             global_selection_.bound_words(ranks, length_, k_) +
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
                .total(base::comm_) +
@@ -100,7 +100,8 @@ public:
     auto const n = static_cast<double>(how.length);
     detail::call_cost const selecting{.selected = n, .passes = 1};
     double const sums = detail::expected_union(ranks, k, n) / ranks;
-    return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
+    return selecting +
+           decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
            decltype(global_selection_)::expected_cost(ranks, sums, k) +
            gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, k);
   }
@@ -160,7 +161,8 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     // Lines 2 to 4: th_re_evaluate, and the values that reach the threshold.
     auto const local_topk = local_selection_.run(call, accumulator, next.local);
     // Lines 5 to 7: space_repartition.
-    if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
+    if (partitioner_.due(call.iteration) || next.boundaries.empty() ||
+        !detail::regions_fit(space_repartition_, call, local_topk.indices, next.boundaries)) {
       detail::profiling_region const repartitioning("oktopk::space_repartition");
       auto const found = space_repartition_.run(call, local_topk.indices);
       next.boundaries.assign(found.begin(), found.end());

@@ -24,7 +24,7 @@ struct default_policies {
   using local_selector = exact;       ///< lines 2 to 4 of Algorithm 1: which entries of a rank
   using global_selector = exact;      ///< lines 9 to 12: which of the sums
   using partitioner = evened;         ///< lines 5 to 7: who owns which region
-  using schedule = rotated;           ///< line 8: in which order ranks send
+  using schedule = rotated;           ///< line 8: how entries reach the owners of their regions
   using gather = balanced_allgatherv; ///< line 13: how parts reach all ranks
 };
 

@@ -69,7 +69,8 @@ public:
     bool const bounded = local_selection_.selector().bounded();
     std::int64_t const most_sums = selected > width / ranks ? width : selected * ranks;   // no more than the region has
     std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
-    return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
+    return (split_and_reduce_.bound_words(ranks, length_, k_, static_cast<double>(selected),
+                                          local_selection_.most_selected(k_, length_)) +
             detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
         .total(comm_);
   }
@@ -81,7 +82,8 @@ public:
     double const sums = detail::expected_union(ranks, k, n);
     detail::call_cost const selecting{
         .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
-    return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
+    return selecting +
+           decltype(split_and_reduce_)::expected_cost(how.format, rotated(how.schedule), ranks, how.length, k) +
            decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
   }
 

@@ -249,6 +249,7 @@ struct any_policies : with_format<Format> {
   using local_selector = any_local_selector;
   using global_selector = any_global_selector;
   using partitioner = any_partitioner;
+  using schedule = any_schedule;
 };
 
 template <execution_space E, communicator Comm, sparse_format Format>

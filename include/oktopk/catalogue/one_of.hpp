@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/exchange/global_selection.hpp>
+#include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/values/concept.hpp>
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/concept.hpp>
@@ -47,7 +48,7 @@ void with_index(std::size_t index, Action const& action) {
   }(std::make_index_sequence<Count>());
 }
 
-/// Common part of selectors and partitioners that are one of several.
+/// Common part of selectors, partitioners and schedules that are one of several.
 template <class... Policies>
 class one_of {
 public:
@@ -111,9 +112,44 @@ public:
       return boundaries;
     }
 
+    template <gradient_index Index>
+    bool fits(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
+              std::span<std::int64_t const> boundaries) {
+      bool all = true;
+      detail::with_index<sizeof...(Partitioners)>(chosen_.index() - 1, [&](auto which) {
+        all = regions_fit(std::get<which() + 1>(chosen_), call, selected, boundaries);
+      });
+      return all;
+    }
+
   private:
     std::variant<std::monostate, typename Partitioners::template step<E, Comm>...> chosen_;
   };
+};
+
+/// A schedule that is one of several.
+template <class... Schedules>
+class one_of_schedules : public detail::one_of<Schedules...> {
+  using base = detail::one_of<Schedules...>;
+
+public:
+  using typename base::options;
+
+  one_of_schedules() : base(options{}) {}
+  explicit one_of_schedules(options const& how) : base(how) {}
+
+  int destination(int rank, int step, int ranks) const {
+    return std::visit([&](auto const& one) { return one.destination(rank, step, ranks); }, this->chosen_);
+  }
+  int source(int rank, int step, int ranks) const {
+    return std::visit([&](auto const& one) { return one.source(rank, step, ranks); }, this->chosen_);
+  }
+  int bucket() const {
+    return std::visit([](auto const& one) { return one.bucket(); }, this->chosen_);
+  }
+  std::vector<int> groups(int ranks, std::int64_t length, std::int64_t k) const {
+    return std::visit([&](auto const& one) { return groups_of(one, ranks, length, k); }, this->chosen_);
+  }
 };
 
 /// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.

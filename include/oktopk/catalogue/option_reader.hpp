@@ -78,14 +78,14 @@ inline std::vector<std::string> split_list(std::string_view list) {
 }
 
 /// An algorithm as a text names it: `NAME` or `NAME(KEY=VALUE, ...)`, blanks anywhere between words. The value of a
-/// policy has the same form.
+/// policy has the same form; NAME(NUMBER) stands for NAME(NAME=NUMBER) there.
 struct allreduce_request {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options; ///< key and value, in the order given; each key once
 
   /// Throws `option_out_of_range` if the text has another form. The catalogue checks if name, keys and values are
   /// known.
-  static allreduce_request parse(std::string_view text, char const* kind = "an algorithm") {
+  static allreduce_request parse(std::string_view text, char const* kind = "an algorithm", bool of_policy = false) {
     auto const refuse = [&](std::string const& what) -> void {
       throw error(fault::option_out_of_range,
                   "\"" + std::string(text) + "\" " + what + "; " + kind + " is NAME or NAME(KEY=VALUE, ...)");
@@ -105,8 +105,11 @@ struct allreduce_request {
     }
     for (std::string const& item : split_list(whole.substr(open + 1, whole.size() - open - 2))) {
       std::size_t const equals = item.find('=');
-      std::string const key = detail::trimmed(item.substr(0, equals));
-      std::string const value = equals == item.npos ? std::string() : detail::trimmed(item.substr(equals + 1));
+      bool const is_named = equals != item.npos || !of_policy || item.find_first_not_of("0123456789") != item.npos;
+      std::string const key = is_named ? detail::trimmed(item.substr(0, equals)) : request.name;
+      std::string const value = !is_named             ? item
+                                : equals == item.npos ? std::string()
+                                                      : detail::trimmed(item.substr(equals + 1));
       if (!detail::is_word(key) || value.empty()) {
         refuse("has \"" + item + "\" where KEY=VALUE should be");
       }
@@ -214,7 +217,7 @@ public:
     }
     place own{std::string(key), {given != nullptr ? *given : std::string(by_default), {}}, {}};
     if (own.request.name.find('(') != std::string::npos) {
-      own.request = allreduce_request::parse(own.request.name, "a policy");
+      own.request = allreduce_request::parse(own.request.name, "a policy", true);
     }
     choice const& found = find_choice(key, list, own.request.name);
     places_.push_back(std::move(own));

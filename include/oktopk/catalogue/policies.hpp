@@ -6,6 +6,7 @@
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
+#include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/gap16.hpp>
@@ -46,8 +47,16 @@ inline constexpr std::tuple global_selectors{
 
 inline constexpr std::tuple partitioners{
     detail::alternative<evened>{"evened", "regions of about the same number of entries, as far as counts can tell"},
+    detail::alternative<sampled>{"sampled",
+                                 "made anew in any call in which one would get more than ratio times the mean"},
     detail::alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
     detail::alternative<uniform>{"uniform", "regions of the same width"},
+};
+
+inline constexpr std::tuple schedules{
+    detail::alternative<rotated>{"rotated", "straight to the owners: the paper's"},
+    detail::alternative<radix>{"radix",
+                               "summed on the way, in stages of few messages; radix(16) has 16 groups a stage"},
 };
 
 /// A sparse format for any value and index type.
@@ -94,6 +103,7 @@ inline constexpr std::tuple codecs{
 using any_local_selector = detail::one_of_list<detail::one_of_selectors, decltype(local_selectors)>::type;
 using any_global_selector = detail::one_of_list<detail::one_of_selectors, decltype(global_selectors)>::type;
 using any_partitioner = detail::one_of_list<detail::one_of_partitioners, decltype(partitioners)>::type;
+using any_schedule = detail::one_of_list<detail::one_of_schedules, decltype(schedules)>::type;
 
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;
@@ -103,6 +113,9 @@ constexpr auto const& alternatives_of(any_global_selector::options const&) {
 }
 constexpr auto const& alternatives_of(any_partitioner::options const&) {
   return partitioners;
+}
+constexpr auto const& alternatives_of(any_schedule::options const&) {
+  return schedules;
 }
 
 } // namespace oktopk::catalogue

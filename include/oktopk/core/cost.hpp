@@ -5,6 +5,7 @@
 #include <oktopk/core/integers.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace oktopk::detail {
@@ -49,6 +50,15 @@ inline double expected_union(int ranks, double each, double length) {
     missed *= 1 - std::min(each / length, 1.0);
   }
   return length * (1 - missed);
+}
+
+/// The same for selections that overlap as the gradients of training do, whose largest entries lie in the same places:
+/// as if all ranks selected independently from 1.5 times the square root of the density of all places. Measured: at 1 %
+/// the sum of 16 ranks has 10 k entries, and at 0.1 % 14 k.
+inline double expected_similar_union(int ranks, double each, double length) {
+  double const density = length > 0 ? std::min(each / length, 1.0) : 0;
+  double const places = length * std::min(1.5 * std::sqrt(density), 1.0);
+  return expected_union(ranks, each, std::max(places, each));
 }
 
 } // namespace oktopk::detail

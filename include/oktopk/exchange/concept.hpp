@@ -93,6 +93,8 @@ concept gather_policy = detail::has_gather_options<G> && detail::gathers_for<G, 
 /// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps 1 .. P-1; over all steps each other rank
 ///   once, and if a sends to b in a step then b receives from a in that same step.
 /// * `bucket()` — steps whose messages are in flight together, at least 1.
+/// * `groups(ranks, length, k)` — optional: the schedule has stages, as in `radix`; a number of groups for each size of a
+///   range, up to `ranks`. Then `destination` and `source` are of groups, in place of ranks.
 template <class S>
 concept schedule = std::copy_constructible<S> && std::copyable<typename S::options> &&
                    std::constructible_from<S, typename S::options> && requires(S const& how, int number) {

@@ -13,9 +13,11 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/select/concept.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -23,7 +25,7 @@
 namespace oktopk {
 
 /// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
-/// spot.
+/// spot. Each share goes straight to its owner, in P-1 messages.
 struct rotated {
   struct options {
     int bucket = 4; ///< messages each way in flight together, at least 1
@@ -47,26 +49,128 @@ private:
   options options_;
 };
 
+/// Shares that are summed on the way to their owner: about (r-1) log_r P messages for a radix r and any P, where
+/// `rotated` has P-1.
+///
+/// In a stage a range of ranks is cut into r groups, as even as can be. Each rank sends to one rank of every other group
+/// what it has for the regions of that group, and adds what it gets for its own; then each group is a range of the next
+/// stage. So an entry travels up to log_r P times, less often where selections overlap: sums of many ranks are fewer
+/// than their entries. Within a stage messages are those of `rotated`, of groups in place of ranks. By default each
+/// range is cut so that the call costs least, as far as `k`, `n` and P tell, for selections that overlap as those of
+/// training do: few and large messages, or many of them, stay in one stage. The same on all ranks.
+struct radix {
+  struct options {
+    int bucket = 8; ///< messages each way in flight together, at least 1
+    int radix = 0;  ///< groups that a stage cuts a range of ranks into, at least 2; 0: as many as cost least
+    /// Entries whose time a message costs that waits for another one, as much as a stage costs beside; one that does not
+    /// wait costs a quarter. See `balanced_allgatherv`.
+    std::int64_t message_entries = 2048;
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("bucket", how.bucket, "messages each way in flight together", at_least(1));
+      visit("radix", how.radix, "groups of a stage, 0 for as many as cost least", at_least(0));
+      visit("message_entries", how.message_entries, "entries whose time a message may cost");
+    }
+  };
+
+  radix() : radix(options{}) {}
+  explicit radix(options how) : options_(how) {}
+
+  static int destination(int rank, int step, int ranks) { return rotated::destination(rank, step, ranks); }
+  static int source(int rank, int step, int ranks) { return rotated::source(rank, step, ranks); }
+  int bucket() const { return options_.bucket; }
+  std::string describe() const { return detail::describe_options("radix", options_); }
+
+  std::string problem() const {
+    return options_.radix == 1 ? "radix = 1 of radix cuts nothing" : detail::fault_of_options("radix", options_);
+  }
+
+  /// The number of groups that a range of so many ranks is cut into, for each size of a range up to P.
+  std::vector<int> groups(int ranks, std::int64_t length, std::int64_t k) const {
+    std::vector<int> all(static_cast<std::size_t>(ranks) + 1, 1);
+    std::vector<double> costs(all.size(), 0); // of a stage and those after it, in the time of an entry
+    for (int range = 2; range <= ranks; ++range) {
+      auto const at = static_cast<std::size_t>(range);
+      all[at] = std::min(options_.radix, range);
+      if (options_.radix > 0) {
+        continue;
+      }
+      double const held =
+          detail::expected_similar_union(ranks / range, static_cast<double>(k), static_cast<double>(length)) * range /
+          ranks;
+      costs[at] = std::numeric_limits<double>::infinity();
+      for (int left = (range + 1) / 2; left > 0; --left) { // ranks of the largest group
+        int const others = (range + left - 1) / left - 1;
+        int const bucket = std::clamp(options_.bucket, 1, others);
+        int const rounds = (others - 1 + bucket) / bucket;
+        double const waits = rounds + 1 + 0.25 * (others - rounds);
+        double const cost = held * others / (others + 1) + waits * static_cast<double>(options_.message_entries) +
+                            costs[static_cast<std::size_t>(left)];
+        if (cost < costs[at]) {
+          costs[at] = cost;
+          all[at] = others + 1;
+        }
+      }
+    }
+    return all;
+  }
+
+private:
+  options options_;
+};
+
 namespace detail {
 
 /// The result of split and reduce on one rank; valid until its next call.
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
   entries_of<Format, E> sums; ///< of this rank's region
-  /// The losses of this rank's selection in messages: one entry for each selected entry. Empty if the format loses
-  /// nothing.
-  entries_of<Format, E> losses;
-  std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
-  std::int64_t own_last = 0;
+  /// The losses of this rank in messages: an entry for each entry sent, of indices below this rank's region and above
+  /// it. The lists ascend, one after the other. None if the format loses nothing.
+  std::span<entries_of<Format, E> const> losses_below;
+  std::span<entries_of<Format, E> const> losses_above;
 };
+
+/// Ranks [first, last).
+struct rank_range {
+  int first = 0;
+  int last = 0;
+
+  int size() const { return last - first; }
+
+  /// One of several groups that it is cut into, as even as can be.
+  rank_range group(int which, int groups) const {
+    return {first + static_cast<int>(even_boundary(size(), groups, which)),
+            first + static_cast<int>(even_boundary(size(), groups, which + 1))};
+  }
+
+  region regions(std::span<std::int64_t const> boundaries) const {
+    return {boundaries[static_cast<std::size_t>(first)], boundaries[static_cast<std::size_t>(last)]};
+  }
+};
+
+/// The number of groups that a schedule cuts a range of ranks into, for each size of a range; all of one rank if it has
+/// no such function.
+template <class Schedule>
+std::vector<int> groups_of(Schedule const& how, int ranks, std::int64_t length, std::int64_t k) {
+  if constexpr (requires { how.groups(ranks, length, k); }) {
+    return how.groups(ranks, length, k);
+  }
+  std::vector<int> all(static_cast<std::size_t>(ranks) + 1);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
 /// to the region's owner, who sums what arrives.
 ///
-/// P-1 messages each way, one per peer, each with a header of 2 words: the number of its entries, or the sender's
-/// fault. At most the selection is sent: 2k(P-1)/P words in COO where it lies evenly over the regions, 2k at worst.
-/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order; if messages are
-/// ordered among the kernels of the instance, one bucket follows the other.
+/// In one stage, unless the schedule cuts the ranks into groups (`radix`): P-1 messages each way, one per peer, each
+/// with a header of 2 words: the number of its entries, or the sender's fault. At most the selection is sent: 2k(P-1)/P
+/// words in COO where it lies evenly over the regions, 2k at worst. A later stage has a message for each other group
+/// and headers of 4 words, which name the faulty rank, too. While one bucket's messages are in flight the previous
+/// bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one bucket
+/// follows the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
@@ -80,75 +184,187 @@ public:
 
   /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
   /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
-  /// nothing if that is not known. Then ranks announce their sizes first, in P-1 more messages of 2 words.
+  /// nothing if that is not known. Then ranks announce their sizes first, in as many more messages of 2 words.
   result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
                   std::optional<std::int64_t> most_selected) {
     profiling_region const profiled("oktopk::split_and_reduce");
-    int const rank = call.comm.rank();
-    split_positions<E, index_type>(call.exec, selection.indices, boundaries, positions_);
-    region const own{boundaries[at(rank)], boundaries[at(rank) + 1]};
-    sum_.open(call.exec, own);
-    sum_.add(call.exec, share_of(selection, rank));
-    exchange(call, selection, boundaries, own, most_selected);
-    call.throw_if_faulty();
-    result_type result;
-    result.own_first = positions_.host()[rank];
-    result.own_last = positions_.host()[rank + 1];
-    if (is_lossy(format_)) {
-      note_losses(call.exec, selection, 0, result.own_first);
-      note_losses(call.exec, selection, result.own_last, selection.size());
-      result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
+    plan(call);
+    entries_type held = selection; // for the regions of `range`
+    rank_range range{0, call.comm.size()};
+    first_fault overflow; // goes out with the next exchange of all ranks: no rank may know more than others do
+    below_.clear();
+    above_.clear();
+    for (std::size_t stage = 0; stage == 0 || range.size() > 1; ++stage) {
+      split_positions<E, index_type>(call.exec, held.indices, boundaries, positions_);
+      enter(call.comm.rank(), range, stage == 0);
+      range = own_;
+      region const own = own_.regions(boundaries);
+      sum_.open(call.exec, own);
+      sum_.add(call.exec, share_of(held, own_));
+      exchange(call, held, boundaries, own, most_selected);
+      note_losses(call, held, stage);
+      if (range.size() > 1) {
+        held = call.faults ? entries_type{} : sums_to_pass_on(call, overflow);
+        if (most_selected) { // of the ranks that are summed
+          bool const is_all = *most_selected > call.length / (most_arrivals_ + 1);
+          most_selected = is_all ? call.length : *most_selected * (most_arrivals_ + 1);
+        }
+      }
     }
-    result.sums = sum_.extract_sums(call);
+    call.throw_if_faulty();
+    result_type result{sum_.extract_sums(call), below_, {}};
+    call.note(overflow.report());
+    std::reverse(above_.begin(), above_.end());
+    result.losses_above = above_;
     return result;
   }
 
-  /// Upper bound if a rank sends at most `to_others` entries. `announced` is true if ranks announce their sizes first,
-  /// because nothing bounds a selection.
-  word_bound bound_words(int ranks, std::int64_t length, double to_others, bool announced) const {
-    return {split_words_at_most(format_, ranks - 1, to_others, {0, length}), (announced ? 4.0 : 2.0) * (ranks - 1),
-            ranks - 1.0};
+  /// Upper bound if a rank selects at most `selected` entries, nothing if no number bounds a selection, and sends at
+  /// most `to_others` in the first stage. In a later one it sends no more than the ranks have selected whose entries it
+  /// has summed.
+  word_bound bound_words(int ranks, std::int64_t length, std::int64_t k, double to_others,
+                         std::optional<std::int64_t> selected) const {
+    word_bound all;
+    std::vector<int> const cuts = groups_of(schedule_, ranks, length, k);
+    double most = to_others;
+    double summed = 1; // ranks
+    for (rank_range range{0, ranks}; range.size() > 1;) {
+      int const groups = cuts[at(range.size())];
+      double const header = (range.size() == ranks ? 2.0 : 4.0) + (selected ? 0.0 : 2.0);
+      all = all + word_bound{split_words_at_most(format_, groups - 1, most, {0, length}), header * (groups - 1),
+                             groups - 1.0};
+      summed *= range.size() % groups == 0 ? groups : 2 * groups - 1;
+      most = std::min(static_cast<double>(selected.value_or(length)) * summed, static_cast<double>(length));
+      range = range.group(0, groups);
+    }
+    return all;
   }
 
   /// For selections of k in regions that split them evenly.
-  static detail::call_cost expected_cost(Format const& format, int ranks, double length, double k) {
-    double const others = ranks - 1;
-    double const part = expected_places(format, k / ranks, length / ranks);
-    int const bucket = std::max(Schedule(typename Schedule::options{}).bucket(), 1);
-    int const rounds = (ranks - 2 + bucket) / bucket;
-    return {.messages = 1.0 * rounds,
-            .beside = others - rounds,
-            .bytes = others * (expected_bytes(format, k / ranks, length / ranks) + message_header_bytes),
-            .encoded = others * part,
-            .decoded = ranks * part,
-            .passes = others + ranks};
+  static detail::call_cost expected_cost(Format const& format, Schedule const& how, int ranks, std::int64_t length,
+                                         double k) {
+    detail::call_cost all{.decoded = ranks == 1 ? expected_places(format, k, static_cast<double>(length)) : 0,
+                          .passes = ranks == 1 ? 1.0 : 0.0};
+    std::vector<int> const cuts = groups_of(how, ranks, length, static_cast<std::int64_t>(k));
+    for (rank_range range{0, ranks}; range.size() > 1;) {
+      int const groups = cuts[at(range.size())];
+      double const share = 1.0 * range.size() / groups / ranks; // of all regions
+      double const held = expected_similar_union(ranks / range.size(), k, static_cast<double>(length));
+      double const width = static_cast<double>(length) * share;
+      double const others = groups - 1;
+      int const bucket = std::clamp(how.bucket(), 1, groups - 1);
+      int const rounds = (groups - 2 + bucket) / bucket;
+      double const header = message_header_bytes * (range.size() == ranks ? 1.0 : 2.0);
+      all = all + call_cost{.messages = 1.0 * rounds,
+                            .beside = others - rounds,
+                            .bytes = others * (expected_bytes(format, held * share, width) + header),
+                            .encoded = others * expected_places(format, held * share, width),
+                            .decoded = groups * expected_places(format, held * share, width),
+                            .passes = others + groups};
+      range = range.group(0, groups);
+    }
+    return all;
   }
 
 private:
-  // Turns the values that the owners will have into the losses.
-  void note_losses(E const& exec, entries_type const& selection, std::int64_t first, std::int64_t last) {
-    value_type* const sent = sent_values_.data() + first;
-    losses_of<E, value_type>(exec, selection.values.data() + first, sent, last - first, sent);
-  }
+  // A message of a stage that arrives here.
+  struct arrival {
+    int step;
+    int from;
+    std::size_t message;
+  };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // Exchanges the messages. After that every rank has heard of the same faults.
-  void exchange(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
-                region own, std::optional<std::int64_t> most_selected) {
-    first_fault const mine = call.faults; // faults that others report must not go into this rank's messages
-    int const steps = call.comm.size() - 1;
+  // The cuts depend on the sizes alone, and a schedule may take its time to choose them.
+  void plan(call_context<E, Comm> const& call) {
+    std::array<std::int64_t, 3> const sizes{call.comm.size(), call.length, call.k};
+    if (sizes == planned_) {
+      return;
+    }
+    planned_ = sizes;
+    groups_ = groups_of(schedule_, call.comm.size(), call.length, call.k);
+    auto const stages = static_cast<std::size_t>(ceil_log2(call.comm.size())) + 1; // no more than these
+    sent_.resize(stages);
+    below_.reserve(stages);
+    above_.reserve(stages);
+  }
+
+  // Begins a stage: who sends to whom.
+  void enter(int rank, rank_range range, bool is_first) {
+    header_bytes_ = is_first ? message_header_bytes : 2 * message_header_bytes;
+    int const groups = groups_[at(range.size())];
+    int which = 0;
+    while (range.group(which, groups).last <= rank) {
+      which += 1;
+    }
+    own_ = range.group(which, groups);
+    int const place = rank - own_.first;
+    targets_.clear();
+    arrivals_.clear();
+    for (int step = 1; step < groups; ++step) {
+      targets_.push_back(range.group(schedule_.destination(which, step, groups), groups));
+      // Groups differ by a rank: the last rank of a larger one has no counterpart, and sends to the first one.
+      rank_range const from = range.group(schedule_.source(which, step, groups), groups);
+      for (int other = place; other < from.size(); other += own_.size()) {
+        arrivals_.push_back({step, from.first + other, 0});
+      }
+    }
+    place_ = place;
+    most_arrivals_ = range.size() % groups == 0 ? groups - 1 : 2 * (groups - 1);
+  }
+
+  int peer_in(rank_range group) const { return group.first + place_ % group.size(); }
+
+  entries_type share_of(entries_type const& held, rank_range of) const {
+    return held.slice(positions_.host()[of.first], positions_.host()[of.last]);
+  }
+
+  // The sums of a stage that another one follows. Sums that are not finite are not encoded.
+  entries_type sums_to_pass_on(call_context<E, Comm>& call, first_fault& overflow) {
+    struct {
+      E const& exec;
+      fault_report found{};
+      void note(fault_report const& what) { found = what; }
+    } later{call.exec};
+    entries_type const sums = sum_.extract_sums(later);
+    overflow.hear(later.found, call.comm.rank());
+    return overflow ? entries_type{} : sums;
+  }
+
+  // Turns the values that receivers have into the losses.
+  void note_losses(call_context<E, Comm>& call, entries_type const& held, std::size_t stage) {
+    if (!is_lossy(format_) || call.faults) {
+      return;
+    }
+    std::int64_t const first = positions_.host()[own_.first];
+    std::int64_t const last = positions_.host()[own_.last];
+    for (auto const& [begin, end] : {std::pair(std::int64_t(0), first), std::pair(last, held.size())}) {
+      value_type* const sent = sent_[stage].values.data() + begin;
+      losses_of<E, value_type>(call.exec, held.values.data() + begin, sent, end - begin, sent);
+    }
+    entries_type const all{sent_[stage].indices.data(), sent_[stage].values.data(), held.size()};
+    below_.push_back(all.slice(0, first));
+    above_.push_back(all.slice(last, held.size()));
+  }
+
+  // Exchanges the messages of a stage. After the last one every rank has heard of the same faults.
+  void exchange(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
+                region own, std::optional<std::int64_t> most_held) {
+    first_fault const mine = call.faults; // faults that others report in this stage must not go into its messages
+    int const steps = static_cast<int>(targets_.size());
     bucket_ = std::clamp(schedule_.bucket(), 1, std::max(steps, 1));
-    receives_.resize(at(steps) + 1);
     lengths_.resize(at(steps) + 1);
-    messages_.reset(2 * at(steps));
+    messages_.reset(targets_.size() + arrivals_.size());
     cancel_on_unwind const guard(call.comm, messages_.requests(), announcements_);
-    reserve_buffers(call, selection, boundaries, own, most_selected);
+    reserve_buffers(call, held, boundaries, own, most_held);
     int posted = 0;
+    next_arrival_ = 0;
     auto const post_until = [&](int last) {
-      post(call, selection, boundaries, mine, posted + 1, std::min(last, steps));
+      post(call, held, boundaries, mine, posted + 1, std::min(last, steps));
       posted = std::min(last, steps);
     };
+    std::size_t summed = 0;
     for (int first = 1; first <= steps; first += bucket_) {
       int const last = std::min(first + bucket_ - 1, steps);
       post_until(last);
@@ -157,92 +373,90 @@ private:
       if (!ordered_by_instance(call.comm)) {
         post_until(last + bucket_);
       }
-      for (int step = first; step <= last; ++step) {
-        messages_.wait(call.comm, receives_[at(step)]);
-        receive_one(call, schedule_.source(call.comm.rank(), step, call.comm.size()), step, own);
+      for (; summed < arrivals_.size() && arrivals_[summed].step <= last; ++summed) {
+        messages_.wait(call.comm, arrivals_[summed].message);
+        receive_one(call, summed, own);
       }
     }
     messages_.wait_all(call.comm);
   }
 
-  entries_type share_of(entries_type const& selection, int rank) const {
-    return selection.slice(positions_.host()[rank], positions_.host()[rank + 1]);
-  }
-
   std::int64_t message_bytes(std::int64_t count, region where) const {
-    return message_header_bytes + round_up_to_8(format_.max_encoded_bytes(count, where));
+    return header_bytes_ + round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
   // At most two buckets of receives are in use at a time, and all sends until the end.
-  void reserve_buffers(call_context<E, Comm>& call, entries_type const& selection,
-                       std::span<std::int64_t const> boundaries, region own,
-                       std::optional<std::int64_t> most_selected) {
-    int const ranks = call.comm.size();
+  void reserve_buffers(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
+                       region own, std::optional<std::int64_t> most_held) {
     if (is_lossy(format_)) {
-      sent_indices_.reserve(call.exec, selection.size());
-      sent_values_.reserve(call.exec, selection.size());
+      sent_[below_.size()].reserve(call.exec, held.size());
     }
-    send_offsets_.assign(at(ranks) + 1, 0);
-    for (int step = 1; step < ranks; ++step) {
-      int const to = schedule_.destination(call.comm.rank(), step, ranks);
-      send_offsets_[at(step)] =
-          send_offsets_[at(step) - 1] +
-          message_bytes(share_of(selection, to).size(), {boundaries[at(to)], boundaries[at(to) + 1]});
+    send_offsets_.assign(targets_.size() + 1, 0);
+    for (std::size_t step = 0; step < targets_.size(); ++step) {
+      send_offsets_[step + 1] = send_offsets_[step] + message_bytes(share_of(held, targets_[step]).size(),
+                                                                    targets_[step].regions(boundaries));
     }
-    most_received_ = std::min(most_selected ? *most_selected : announced_most(call.comm), own.width());
+    most_received_ = std::min(most_held ? *most_held : announced_most(call.comm), own.width());
     slot_bytes_ = message_bytes(most_received_, own);
-    outgoing_.reserve(call.exec, call.comm, send_offsets_[at(ranks) - 1]);
-    incoming_.reserve(call.exec, call.comm, slot_bytes_ * std::min(2 * bucket_, ranks - 1));
-    decoded_indices_.reserve(call.exec, most_received_);
-    decoded_values_.reserve(call.exec, most_received_);
+    int const steps = static_cast<int>(targets_.size());
+    int const in_flight = std::min(2 * bucket_, steps) * (most_arrivals_ > steps ? 2 : 1);
+    slots_ = std::max<std::int64_t>(std::min<std::int64_t>(in_flight, std::ssize(arrivals_)), 1);
+    outgoing_.reserve(call.exec, call.comm, send_offsets_.back());
+    incoming_.reserve(call.exec, call.comm, targets_.empty() ? 0 : slot_bytes_ * slots_);
+    decoded_.reserve(call.exec, most_received_);
   }
 
-  // The most entries that another rank has for this one's region.
+  // The most entries that another rank has for this one's group.
   std::int64_t announced_most(Comm& comm) {
-    int const ranks = comm.size();
-    announced_.assign(2 * at(ranks), 0);
+    std::size_t const sends = targets_.size();
+    announced_.assign(sends + arrivals_.size() + 1, 0);
     announcements_.clear();
-    for (int step = 1; step < ranks; ++step) {
-      int const from = schedule_.source(comm.rank(), step, ranks);
-      std::span<std::int64_t> const theirs(&announced_[at(ranks) + at(from)], 1);
-      announcements_.push_back(comm.irecv(std::as_writable_bytes(theirs), from, phase::control));
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+      std::span<std::int64_t> const theirs(&announced_[sends + i], 1);
+      announcements_.push_back(comm.irecv(std::as_writable_bytes(theirs), arrivals_[i].from, phase::control));
     }
-    for (int step = 1; step < ranks; ++step) {
-      int const to = schedule_.destination(comm.rank(), step, ranks);
-      announced_[at(to)] = positions_.host()[to + 1] - positions_.host()[to];
-      std::span<std::int64_t const> const mine(&announced_[at(to)], 1);
-      announcements_.push_back(comm.isend(std::as_bytes(mine), to, phase::control));
+    for (std::size_t step = 0; step < sends; ++step) {
+      rank_range const to = targets_[step];
+      announced_[step] = positions_.host()[to.last] - positions_.host()[to.first];
+      std::span<std::int64_t const> const mine(&announced_[step], 1);
+      announcements_.push_back(comm.isend(std::as_bytes(mine), peer_in(to), phase::control));
     }
     comm.wait_all(std::span(announcements_));
-    return *std::max_element(announced_.begin() + ranks, announced_.end());
+    return *std::max_element(announced_.begin() + static_cast<std::ptrdiff_t>(sends), announced_.end());
   }
 
-  std::int64_t slot_offset(int step) const { return (step - 1) % (2 * bucket_) * slot_bytes_; }
+  std::int64_t slot_offset(std::size_t which) const { return static_cast<std::int64_t>(which) % slots_ * slot_bytes_; }
 
   // Encodes the messages of steps first .. last, and starts them and their receives.
-  void post(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
+  void post(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
             first_fault const& mine, int first, int last) {
-    int const ranks = call.comm.size();
     for (int step = first; step <= last; ++step) {
-      receives_[at(step)] = messages_.receive(incoming_.wire(slot_offset(step), slot_bytes_),
-                                              schedule_.source(call.comm.rank(), step, ranks), phase::reduce);
-      int const to = schedule_.destination(call.comm.rank(), step, ranks);
-      std::int64_t const body = send_offsets_[at(step) - 1] + message_header_bytes;
-      region const theirs{boundaries[at(to)], boundaries[at(to) + 1]};
-      entries_type const share = share_of(selection, to);
+      for (; next_arrival_ < arrivals_.size() && arrivals_[next_arrival_].step == step; ++next_arrival_) {
+        arrival& each = arrivals_[next_arrival_];
+        each.message =
+            messages_.receive(incoming_.wire(slot_offset(next_arrival_), slot_bytes_), each.from, phase::reduce);
+      }
+      rank_range const to = targets_[at(step) - 1];
+      std::int64_t const body = send_offsets_[at(step) - 1] + header_bytes_;
+      region const theirs = to.regions(boundaries);
+      entries_type const share = share_of(held, to);
       lengths_[at(step)] = format_.encode(call.exec, share, theirs, outgoing_.data() + body);
       outgoing_.push(call.exec, body, lengths_[at(step)]);
-      if (is_lossy(format_) && share.size() > 0) { // the values that the owner will have
-        std::int64_t const position = positions_.host()[to];
+      if (is_lossy(format_) && share.size() > 0) { // the values that the receiver will have
+        std::int64_t const position = positions_.host()[to.first];
+        auto const& sent = sent_[below_.size()];
         format_.decode(call.exec, static_cast<std::byte const*>(outgoing_.data() + body), lengths_[at(step)],
-                       share.size(), theirs, sent_indices_.data() + position, sent_values_.data() + position);
+                       share.size(), theirs, sent.indices.data() + position, sent.values.data() + position);
       }
     }
     for (int step = first; step <= last; ++step) {
-      int const to = schedule_.destination(call.comm.rank(), step, ranks);
+      rank_range const to = targets_[at(step) - 1];
       std::int64_t const header = send_offsets_[at(step) - 1];
-      outgoing_.put(call.exec, header, call.header(mine, share_of(selection, to).size(), phase::reduce));
-      messages_.send(outgoing_.wire(header, message_header_bytes + lengths_[at(step)]), to, phase::reduce);
+      outgoing_.put(call.exec, header, call.header(mine, share_of(held, to).size(), phase::reduce));
+      if (header_bytes_ > message_header_bytes) {
+        outgoing_.put(call.exec, header + message_header_bytes, static_cast<std::uint64_t>(mine.rank()));
+      }
+      messages_.send(outgoing_.wire(header, header_bytes_ + lengths_[at(step)]), peer_in(to), phase::reduce);
     }
     if (first <= last) {
       // Waits for the encoding, and for the reading of the slots that are received into again.
@@ -250,24 +464,27 @@ private:
     }
   }
 
-  void receive_one(call_context<E, Comm>& call, int from, int step, region own) {
-    std::int64_t const offset = slot_offset(step);
+  void receive_one(call_context<E, Comm>& call, std::size_t which, region own) {
+    std::int64_t const offset = slot_offset(which);
+    int const from = arrivals_[which].from;
     auto const header = call.read_header(incoming_.get(call.exec, offset), from, phase::reduce);
+    std::int64_t const bytes = messages_.bytes(arrivals_[which].message) - header_bytes_;
     if (header) {
-      call.faults.hear(header, from);
+      bool const names_rank = header_bytes_ > message_header_bytes && bytes >= 0;
+      call.faults.hear(header,
+                       names_rank ? static_cast<int>(incoming_.get(call.exec, offset + message_header_bytes)) : from);
       return;
     }
-    std::int64_t const bytes = messages_.bytes(receives_[at(step)]) - message_header_bytes;
     if (bytes < 0 || header.detail > most_received_) {
       throw error(fault::damaged_message, "split_and_reduce: rank " + std::to_string(from) + " sent " +
                                               std::to_string(bytes) + " bytes for " + std::to_string(header.detail) +
                                               " entries, where " + std::to_string(most_received_) +
                                               " are the most that it can have here");
     }
-    incoming_.pull(call.exec, offset + message_header_bytes, bytes);
-    format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
-                   header.detail, own, decoded_indices_.data(), decoded_values_.data());
-    sum_.add(call.exec, {decoded_indices_.data(), decoded_values_.data(), header.detail});
+    incoming_.pull(call.exec, offset + header_bytes_, bytes);
+    format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + header_bytes_), bytes,
+                   header.detail, own, decoded_.indices.data(), decoded_.values.data());
+    sum_.add(call.exec, decoded_.entries(header.detail));
   }
 
   Schedule schedule_;
@@ -277,17 +494,27 @@ private:
   shared_numbers<std::int64_t, E> positions_{"oktopk::split_and_reduce::positions"};
   message_buffer<E> outgoing_{"oktopk::split_and_reduce::outgoing"};
   message_buffer<E> incoming_{"oktopk::split_and_reduce::incoming"};
-  buffer<index_type, typename E::memory_space> decoded_indices_{"oktopk::split_and_reduce::decoded_indices"};
-  buffer<value_type, typename E::memory_space> decoded_values_{"oktopk::split_and_reduce::decoded_values"};
-  buffer<index_type, typename E::memory_space> sent_indices_{"oktopk::split_and_reduce::sent_indices"};
-  buffer<value_type, typename E::memory_space> sent_values_{"oktopk::split_and_reduce::sent_values"};
+  selection_workspace<index_type, value_type, E> decoded_;
+  std::vector<selection_workspace<index_type, value_type, E>> sent_; // of each stage, as receivers decode it
+  std::vector<entries_type> below_;                                  // losses of each stage
+  std::vector<entries_type> above_;
+  std::array<std::int64_t, 3> planned_{};
+  std::vector<int> groups_; // of a range of so many ranks
+  // Of the present stage:
+  rank_range own_;
+  int place_ = 0; // of this rank in its group
+  std::int64_t header_bytes_ = 0;
+  int most_arrivals_ = 0;           // of any rank
+  std::vector<rank_range> targets_; // the groups that get a message, by step
+  std::vector<arrival> arrivals_;
+  std::size_t next_arrival_ = 0; // to be posted
   std::vector<std::int64_t> send_offsets_;
   std::vector<std::int64_t> lengths_;
   std::vector<std::int64_t> announced_;
-  std::int64_t most_received_ = 0;    // entries that the decoded arrays have room for
-  std::vector<std::size_t> receives_; // the message of each step
+  std::int64_t most_received_ = 0; // entries that the decoded arrays have room for
   std::vector<typename Comm::request> announcements_;
   int bucket_ = 1; // no wider than there are steps
+  std::int64_t slots_ = 0;
   std::int64_t slot_bytes_ = 0;
 };
 
@@ -324,21 +551,34 @@ public:
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
                    entries_type const& sums, entries_type const& result, std::span<std::int64_t const> counts) {
-    if (!is_lossy_ || (sent.losses.values.extent(0) == 0 && sums.size() == 0)) {
+    if (!is_lossy_) {
       return {};
     }
     E const& exec = call.exec;
-    indices_.reserve(exec, sent.losses.size() + sums.size());
-    values_.reserve(exec, sent.losses.size() + sums.size());
-    std::int64_t count =
-        add_contributed(exec, sent.losses.slice(0, sent.own_first), result.indices, indices_.data(), values_.data());
+    std::int64_t most = sums.size();
+    for (auto const& lists : {sent.losses_below, sent.losses_above}) {
+      for (entries_type const& each : lists) {
+        most += each.size();
+      }
+    }
+    if (most == 0) {
+      return {};
+    }
+    indices_.reserve(exec, most);
+    values_.reserve(exec, most);
+    std::int64_t count = 0;
+    auto const add_contributed = [&](entries_type const& losses) {
+      count += losses.size() == 0 ? 0
+                                  : common_entries<E, index_type, value_type>(
+                                        exec, losses, result.indices, indices_.data() + count, values_.data() + count);
+    };
+    std::ranges::for_each(sent.losses_below, add_contributed);
     own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(),
                                                              own_values(call, result, counts), indices_.data() + count,
                                                              values_.data() + count};
     Kokkos::parallel_for("oktopk::rounding_losses::add_own", index_range<E>(exec, 0, sums.size()), kernel);
     count += sums.size();
-    count += add_contributed(exec, sent.losses.slice(sent.own_last, sent.losses.size()), result.indices,
-                             indices_.data() + count, values_.data() + count);
+    std::ranges::for_each(sent.losses_above, add_contributed);
     return {indices_.data(), values_.data(), count};
   }
 
@@ -361,12 +601,6 @@ private:
   static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
                                       std::span<std::int64_t const> counts) {
     return result.values.data() + std::accumulate(counts.begin(), counts.begin() + call.comm.rank(), std::int64_t(0));
-  }
-
-  static std::int64_t add_contributed(E const& exec, entries_type const& losses,
-                                      array_ref<index_type const, typename E::memory_space> result, index_type* indices,
-                                      value_type* values) {
-    return losses.size() == 0 ? 0 : common_entries<E, index_type, value_type>(exec, losses, result, indices, values);
   }
 
   bool is_lossy_;

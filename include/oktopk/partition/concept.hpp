@@ -39,7 +39,22 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 /// 5. `step.run(call, selected)` — collective; takes the ascending indices that this rank selected, and returns P+1
 ///    boundaries: they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run.
 ///    Region r is [boundaries[r], boundaries[r + 1]); it may be empty.
+///
+/// A step may have `fits(call, selected, boundaries)`, too: collective, before each call whose regions are not due. False
+/// makes them anew in that call. Then `bound_words` counts both.
 template <class P, class E, class Comm>
 concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 
+namespace detail {
+
+/// What `fits` of a partitioner's step says; true without one.
+template <class Step, class Call, class Indices>
+bool regions_fit(Step& step, Call& call, Indices const& selected, std::span<std::int64_t const> boundaries) {
+  if constexpr (requires { step.fits(call, selected, boundaries); }) {
+    return step.fits(call, selected, boundaries);
+  }
+  return true;
+}
+
+} // namespace detail
 } // namespace oktopk
