@@ -254,7 +254,7 @@ TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[a
   in_process::run(4, [&](in_process_communicator comm) {
     chosen allreduce(E(), C(comm), {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-8)});
     settle(allreduce, comm.rank());
-    for (int i = 0; i < 400; ++i) { // later trials have six of them
+    for (int i = 0; i < 400; ++i) { // later trials have five of them
       allreduce(gradient_of(comm.rank(), i));
       if (comm.rank() == 0) {
         tried.insert(allreduce.explain().substr(0, allreduce.explain().find(':')));

@@ -63,8 +63,8 @@ inline std::string scheme_of(std::string const& text) {
 /// schemes that were near the fastest are called again, one variant of each scheme. The fastest is chosen; its
 /// prediction counts as one more call. Where calls are short, a call on trial takes a multiple of another, so the first
 /// round has one variant of each scheme and few calls. Its fastest is in use at once, and the likely ones, all variants
-/// among them, are tried again after 64 calls, 256 more, and so on. Calls after the trials may be shorter, since ranks do
-/// not begin them together: the first look at the clocks measures them.
+/// among them, are tried again after 64 calls, 256 more, and so on. Calls after the trials may be shorter, since ranks
+/// do not begin them together: the first look at the clocks measures them.
 class scheme_choice {
 public:
   /// The numbers of the machine on which the decisions depend.
@@ -218,18 +218,18 @@ private:
   static constexpr std::size_t most_long_trials = 6;
   static constexpr std::size_t most_finalists = 4;
   static constexpr std::size_t most_names = 3;  // schemes of a kind in the first round where calls are short
-  static constexpr std::size_t most_likely = 6; // schemes of a rematch
+  static constexpr std::size_t most_likely = 5; // schemes of a rematch
   static constexpr int trial_calls = 2;         // at least, the first included
   static constexpr int final_calls = 4;
   static constexpr int least_calls = 3;
   static constexpr int most_calls = 33;
-  static constexpr std::int64_t round_calls = 12;    // of all schemes in the first round, but each has `least_calls`
-  static constexpr std::int64_t final_round = 36;    // the same in the second round
-  static constexpr std::int64_t first_wait = 64;     // calls from the trials to the first rematch
-  static constexpr std::int64_t rematch_share = 8;   // a rematch has one of so many calls
-  static constexpr std::int64_t least_rematch = 16;  // calls of a rematch, at least
-  static constexpr std::int64_t least_period = 6;    // calls from look to look; the later half counts
-  static constexpr double trial_seconds = 4e-3;      // a short call is repeated for this time, since one is noise
+  static constexpr std::int64_t round_calls = 12; // of all schemes in the first round, but each has `least_calls`
+  static constexpr std::int64_t final_round = 36; // the same in the second round
+  static constexpr std::int64_t first_wait = 64;  // calls from the trials to the first rematch
+  static constexpr std::int64_t rematch_calls =
+      20;                                         // of all schemes in a rematch: few, so that a program hardly feels it
+  static constexpr std::int64_t least_period = 6; // calls from look to look; the later half counts
+  static constexpr double trial_seconds = 4e-3;   // a short call is repeated for this time, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // but not longer than this if some are late
   static constexpr double trial_slack = 1.6;         // a prediction may be wrong by this factor, and by noise
   static constexpr double long_slack = 1.3;          // the same for a long call, which depends on bytes and entries
@@ -271,12 +271,9 @@ private:
   }
 
   // Tries the scheme in use again, first since it is made, beside the best predictions and what has taken the shortest
-  // time. Short calls differ by more than schemes do, so one decision by few of them may be wrong; each later one has
-  // more of them, and comes later. A scheme may have been late all the time, so the least factor between a time and a
-  // prediction tells what others may take.
+  // time. Short calls differ by more than schemes do, so one decision by few of them may be wrong. A scheme may have
+  // been late all the time, so the least factor between a time and a prediction tells what others may take.
   void begin_rematch() {
-    std::int64_t const calls = std::max(wait_ / rematch_share, least_rematch);
-    auto const most = std::min<std::size_t>(most_likely, static_cast<std::size_t>(calls / final_calls));
     double off = std::numeric_limits<double>::infinity();
     double least = off;
     std::size_t shortest = 0;
@@ -292,7 +289,7 @@ private:
     std::ranges::stable_partition(trials_, is_used);
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
-      bool const is_far = place++ >= most || off * predicted(each) > trial_slack * least;
+      bool const is_far = place++ >= most_likely || off * predicted(each) > trial_slack * least;
       return is_far && !is_used(each) && each != shortest;
     });
     if (trials_.size() < 2) {
@@ -301,7 +298,7 @@ private:
     }
     after_change_ = false;
     in_rematch_ = true;
-    begin_round(true, calls);
+    begin_round(true, rematch_calls);
     wait_ *= 4;
   }
 
