@@ -216,6 +216,7 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
     auto const rank = static_cast<std::size_t>(plain.rank());
     machine_model machine = network(1e-6, 1e-12); // where dense schemes are predicted to be fastest
     machine.select = 1e-7;
+    machine.meeting = 1e-4; // what other programs do to calls of 50 us is no change of the network
     chosen allreduce(E(), C(slow(plain, &seconds_per_byte)),
                      {.length = length, .k = 500, .recheck = 3, .machine = machine});
     auto const change = [&](double to) {
@@ -239,7 +240,7 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
     CHECK(learnt > 1e-7);
     CHECK(learnt < 1e-6);
     change(0);
-    CHECK(allreduce.switches() <= 2);
+    CHECK(allreduce.switches() <= 3); // trials that end with another time than predicted are repeated once
     CHECK(allreduce.machine().seconds_per_byte < learnt / 2);
   });
   CHECK(told[0] == told[1]);
@@ -252,7 +253,8 @@ TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[a
   std::set<std::string> tried;
   in_process::run(4, [&](in_process_communicator comm) {
     chosen allreduce(E(), C(comm), {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-8)});
-    for (int i = 0; i == 0 || (i < 2000 && allreduce.state().text.empty()); ++i) {
+    settle(allreduce, comm.rank());
+    for (int i = 0; i < 400; ++i) { // later trials have five of them
       allreduce(gradient_of(comm.rank(), i));
       if (comm.rank() == 0) {
         tried.insert(allreduce.explain().substr(0, allreduce.explain().find(':')));
@@ -285,7 +287,7 @@ TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[aut
     int iteration = 0;
     for (std::int64_t const wanted : {k, k / 2}) {
       allreduce.set_k(wanted);
-      for (int calls = 0; calls < 2000 && (calls == 0 || allreduce.state().text.empty()); ++calls) {
+      for (int calls = 0; calls < 300; ++calls) { // formats are tried beside the one in use
         call(iteration++);
       }
     }

@@ -27,7 +27,7 @@ using E = Kokkos::DefaultHostExecutionSpace;
 using scheme = any_allreduce<E>;
 
 constexpr int ranks = 4;
-constexpr int steps = 40; // a scheme is on trial for 33 calls at most, however short they are
+constexpr int steps = 40; // a scheme is on trial for 12 calls at most, however short they are
 constexpr std::array<std::int64_t, 2> lengths{256, 20000}; // small and dense, large and sparse
 constexpr std::array<double, 2> densities{1, 0.005};
 

@@ -83,7 +83,7 @@ inline bool is_allowed(forecast const& each, allowed_sums sums) {
 
 /// The allreduce that takes the least time here: it predicts every allowed scheme of the catalogue, tries up to sixteen
 /// whose prediction is near the best one, keeps the fastest, and tries again when its clock shows that the network has
-/// changed; short calls also from time to time, since few of them may mislead.
+/// changed; where calls are short, it tries few at first, and others from time to time.
 ///
 /// Its schemes are those of `make_allreduce`, so a program that names this type links `oktopk::catalogue`, or has
 /// `catalogue/impl.hpp` in one of its files.

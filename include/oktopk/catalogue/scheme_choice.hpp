@@ -61,9 +61,10 @@ inline std::string scheme_of(std::string const& text) {
 /// It sends nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the first
 /// round, every scheme whose prediction is near the best one is called for a few milliseconds. In the second round, the
 /// schemes that were near the fastest are called again, one variant of each scheme. The fastest is chosen; its
-/// prediction counts as one more call. Where calls are short, a round has a fixed number of them, and the second round
-/// is repeated after 512 calls, 1024 more, and so on. Calls after the trials may be shorter, since ranks do not begin
-/// them together: the first look at the clocks measures them.
+/// prediction counts as one more call. Where calls are short, a call on trial takes a multiple of another, so the first
+/// round has one variant of each scheme and few calls. Its fastest is in use at once, and the likely ones, all variants
+/// among them, are tried again after 64 calls, 256 more, and so on. Calls after the trials may be shorter, since ranks
+/// do not begin them together: the first look at the clocks measures them.
 class scheme_choice {
 public:
   /// The numbers of the machine on which the decisions depend.
@@ -81,7 +82,7 @@ public:
     after_change_ = changed;
     contenders_.clear();
     wait_ = first_wait;
-    counted_.assign(forecasts_.size(), 0);
+    seen_.assign(forecasts_.size(), {});
     trials_.resize(forecasts_.size());
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
     auto const predicted = [&](std::size_t each) { return forecasts_[each].predicted; };
@@ -93,6 +94,7 @@ public:
     double const slack_of_first = changed ? 2 * trial_slack : slack; // of the best sparse scheme and the best dense one
     std::array<bool, 2> seen{};                                      // a sparse scheme, a dense one
     std::set<std::tuple<std::string, double, double, double>> sent;
+    std::array<std::set<std::string>, 2> names; // of both kinds
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
       std::string const& text = forecasts_[each].text;
@@ -104,7 +106,13 @@ public:
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
       bool const is_late = place++ >= most && !first_of_kind;
       bool const is_far = predicted(each) > (first_of_kind ? slack_of_first : slack) * best + machine_.noise;
-      return (is_late || is_far) && text != chosen_; // the chosen scheme is always tried, too
+      if ((is_late || is_far) && text != chosen_) { // the chosen scheme is always tried, too
+        return true;
+      }
+      contenders_.push_back(each);
+      auto& known = names[forecasts_[each].dense ? 1 : 0];
+      bool const is_first = known.size() < most_names && known.insert(scheme_of(text)).second;
+      return is_short && !is_first && text != chosen_;
     });
     in_rematch_ = false;
     begin_round(false, round_calls);
@@ -131,6 +139,7 @@ public:
   void choose(std::string const& text, double seconds) {
     if (find(text).text == text) {
       chosen_ = text;
+      contenders_.clear(); // none has been tried
       settle(seconds);
     }
   }
@@ -148,9 +157,16 @@ public:
       return;
     }
     std::size_t const place = trials_[trial_];
-    forecasts_[place].measured = std::max(lower_median(times_), 1e-12); // of two the shorter: the other one was late
-    counted_[place] = static_cast<double>(times_.size());
+    auto& seen = seen_[place];
+    std::int64_t const older =
+        in_rematch_ ? std::min(std::ssize(seen), std::ssize(times_) - 1) : 0; // the new ones decide
+    seen.erase(seen.begin(), seen.end() - older);
+    seen.insert(seen.end(), times_.begin(), times_.end());
+    forecasts_[place].measured = std::max(lower_median(seen), 1e-12); // of two the shorter: the other one was late
     shortest_ = std::min(shortest_, forecasts_[place].measured);
+    if (forecasts_[place].text == chosen_) {
+      to_beat_ = in_rematch_ ? std::ranges::min(times_) : forecasts_[place].measured;
+    }
     trial_ += 1;
     begin_trial();
     if (trial_ == trials_.size()) {
@@ -201,17 +217,19 @@ private:
   static constexpr std::size_t most_trials = 16;
   static constexpr std::size_t most_long_trials = 6;
   static constexpr std::size_t most_finalists = 4;
-  static constexpr std::size_t most_likely = 6; // the same where calls are short
+  static constexpr std::size_t most_names = 3;  // schemes of a kind in the first round where calls are short
+  static constexpr std::size_t most_likely = 5; // schemes of a rematch
   static constexpr int trial_calls = 2;         // at least, the first included
   static constexpr int final_calls = 4;
   static constexpr int least_calls = 3;
   static constexpr int most_calls = 33;
-  static constexpr std::int64_t round_calls = 36;    // of all schemes in the first round, but each has `least_calls`
-  static constexpr std::int64_t final_round = 36;    // the same in the second round
-  static constexpr std::int64_t first_wait = 512;    // calls from the trials to the first rematch
-  static constexpr std::int64_t rematch_share = 8;   // a rematch has one of so many calls
-  static constexpr std::int64_t least_period = 6;    // calls from look to look; the later half counts
-  static constexpr double trial_seconds = 4e-3;      // a short call is repeated for this time, since one is noise
+  static constexpr std::int64_t round_calls = 12; // of all schemes in the first round, but each has `least_calls`
+  static constexpr std::int64_t final_round = 36; // the same in the second round
+  static constexpr std::int64_t first_wait = 64;  // calls from the trials to the first rematch
+  static constexpr std::int64_t rematch_calls =
+      20;                                         // of all schemes in a rematch: few, so that a program hardly feels it
+  static constexpr std::int64_t least_period = 6; // calls from look to look; the later half counts
+  static constexpr double trial_seconds = 4e-3;   // a short call is repeated for this time, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // but not longer than this if some are late
   static constexpr double trial_slack = 1.6;         // a prediction may be wrong by this factor, and by noise
   static constexpr double long_slack = 1.3;          // the same for a long call, which depends on bytes and entries
@@ -222,7 +240,7 @@ private:
   static constexpr double large_change = 2.5;        // one look is enough for this factor
   static constexpr double model_error = 8;           // no prediction is wrong by this factor if the network is the same
 
-  static double lower_median(std::vector<double>& of) {
+  static double lower_median(std::vector<double> of) {
     auto const middle = of.begin() + (std::ssize(of) - 1) / 2;
     std::ranges::nth_element(of, middle);
     return *middle;
@@ -252,36 +270,36 @@ private:
     begin_trial();
   }
 
-  // Tries the scheme in use again beside those that came near. Short calls differ by more than schemes do, so one
-  // decision by few of them may be wrong; each later one has more of them, and comes later.
+  // Tries the scheme in use again, first since it is made, beside the best predictions and what has taken the shortest
+  // time. Short calls differ by more than schemes do, so one decision by few of them may be wrong. A scheme may have
+  // been late all the time, so the least factor between a time and a prediction tells what others may take.
   void begin_rematch() {
+    double off = std::numeric_limits<double>::infinity();
+    double least = off;
+    std::size_t shortest = 0;
+    for (std::size_t const each : contenders_) {
+      if (double const seen = forecasts_[each].measured; seen > 0) {
+        off = std::min(off, seen / predicted(each));
+        shortest = seen < least ? each : shortest;
+        least = std::min(least, seen);
+      }
+    }
+    auto const is_used = [&](std::size_t each) { return forecasts_[each].text == chosen_; };
     trials_ = contenders_;
-    keep_likely();
+    std::ranges::stable_partition(trials_, is_used);
+    std::size_t place = 0;
+    std::erase_if(trials_, [&](std::size_t each) {
+      bool const is_far = place++ >= most_likely || off * predicted(each) > trial_slack * least;
+      return is_far && !is_used(each) && each != shortest;
+    });
     if (trials_.size() < 2) {
       trials_.clear();
       return;
     }
     after_change_ = false;
     in_rematch_ = true;
-    begin_round(true, wait_ / rematch_share);
-    wait_ *= 2;
-  }
-
-  // Keeps the schemes whose time or prediction is near the best one. Where a few calls in a row were late, which is
-  // common where they are short, the prediction of a scheme tells more than its time.
-  void keep_likely() {
-    double const off = usual_off();
-    auto const likely = [&](std::size_t each) {
-      return std::min(forecasts_[each].measured, off * forecasts_[each].predicted);
-    };
-    std::ranges::stable_sort(trials_, {}, likely);
-    double const best = likely(trials_.front());
-    std::size_t const shortest = shortest_of_all();
-    std::size_t place = 0;
-    std::erase_if(trials_, [&](std::size_t each) {
-      bool const is_far = place++ >= most_likely || likely(each) > trial_slack * best;
-      return is_far && each != shortest && forecasts_[each].text != chosen_;
-    });
+    begin_round(true, rematch_calls);
+    wait_ *= 4;
   }
 
   std::size_t shortest_of_all() const { // whatever its prediction
@@ -314,7 +332,8 @@ private:
     for (std::size_t const each : trials_) {
       double const seen = forecasts_[each].measured;
       double const expected = std::clamp(off * predicted(each), seen / trial_slack, seen * trial_slack);
-      times[each] = (counted_[each] * seen + expected) / (counted_[each] + 1);
+      auto const counted = static_cast<double>(seen_[each].size());
+      times[each] = (counted * seen + expected) / (counted + 1);
     }
     return times;
   }
@@ -324,28 +343,21 @@ private:
     auto const time = [&](std::size_t each) { return times[each]; };
     std::ranges::stable_sort(trials_, {}, time);
     std::size_t const fastest = trials_.front();
-    if (!in_finals_) {
-      contenders_ = trials_;
-      std::size_t const shortest = shortest_of_all();
-      if (forecasts_[shortest].measured < long_call) {
-        keep_likely();
-      } else {
-        std::set<std::string> names;
-        std::erase_if(trials_, [&](std::size_t each) {
-          bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
-                               names.insert(scheme_of(forecasts_[each].text)).second;
-          return !is_near && each != shortest && forecasts_[each].text != chosen_;
-        });
-      }
+    if (std::size_t const shortest = shortest_of_all(); !in_finals_ && forecasts_[shortest].measured >= long_call) {
+      std::set<std::string> names;
+      std::erase_if(trials_, [&](std::size_t each) {
+        bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
+                             names.insert(scheme_of(forecasts_[each].text)).second;
+        return !is_near && each != shortest && forecasts_[each].text != chosen_;
+      });
       if (trials_.size() > 1) {
         begin_round(true, final_round);
         return;
       }
     }
     auto const in_use = std::ranges::find_if(trials_, [&](auto each) { return forecasts_[each].text == chosen_; });
-    std::size_t const used = in_use == trials_.end() ? fastest : *in_use;
-    bool const stays = forecasts_[fastest].measured > switch_gain * forecasts_[used].measured;
-    std::size_t const taken = stays ? used : fastest;
+    bool const stays = in_use != trials_.end() && forecasts_[fastest].measured > switch_gain * to_beat_;
+    std::size_t const taken = stays ? *in_use : fastest;
     switches_ += !chosen_.empty() && chosen_ != forecasts_[taken].text ? 1 : 0;
     chosen_ = forecasts_[taken].text;
     settle(forecasts_[taken].measured);
@@ -368,18 +380,19 @@ private:
 
   std::vector<forecast> forecasts_;
   setting machine_;
-  std::vector<double> counted_;         // number of calls behind each measured time, which is their median
-  std::vector<std::size_t> trials_;     // positions in forecasts_, best first; none while nothing is tried
-  std::vector<std::size_t> contenders_; // the schemes that the trials have measured
+  std::vector<std::vector<double>> seen_; // the times of each scheme of which `measured` is the median
+  std::vector<std::size_t> trials_;       // positions in forecasts_, best first; none while nothing is tried
+  std::vector<std::size_t> contenders_;   // the schemes of a rematch; none where one was given
   bool in_finals_ = false;
   bool in_rematch_ = false;
   bool after_change_ = false; // the trials follow a change of the network
   std::size_t trial_ = 0;
-  double shortest_ = 0;       // time of this round
-  std::int64_t share_ = 0;    // calls of a scheme in this round, at most
-  std::int64_t since_ = 0;    // calls since the decision
-  std::int64_t wait_ = 0;     // calls from the decision to the next rematch
-  std::int64_t calls_ = 0;    // calls of this trial, or since the last look at the clocks
+  double shortest_ = 0;    // time of this round
+  double to_beat_ = 0;     // time of the scheme in use: in a rematch its least, since others are tried at other times
+  std::int64_t share_ = 0; // calls of a scheme in this round, at most
+  std::int64_t since_ = 0; // calls since the decision
+  std::int64_t wait_ = 0;  // calls from the decision to the next rematch
+  std::int64_t calls_ = 0; // calls of this trial, or since the last look at the clocks
   std::vector<double> times_; // of this trial, without its first call
   double spent_ = 0;          // seconds of these calls
   double least_ = 0;
