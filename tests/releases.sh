@@ -127,7 +127,7 @@ make_root() {
 
 # versions: of the root in $root, of what the tests use.
 versions() {
-  inside "$root" 'for each in g++:GCC cmake:CMake libtrilinos-kokkos-dev:Trilinos libkokkos-dev:Kokkos libopenmpi-dev:"Open MPI" \
+  inside "$root" 'for each in g++-$(g++ -dumpversion):GCC cmake:CMake libtrilinos-kokkos-dev:Trilinos libkokkos-dev:Kokkos libopenmpi-dev:"Open MPI" \
       libmpich-dev:MPICH python3-torch:torch catch2:Catch2; do
     version=$(dpkg-query -W -f "\${Version}" "${each%%:*}" 2>/dev/null) || continue
     [ -z "$version" ] || echo "${each#*:} $version"
