@@ -96,6 +96,13 @@ inside() {
     DEBIAN_FRONTEND=noninteractive DPKG_FORCE=unsafe-io CCACHE_DIR=/root/ccache chroot "$1" /bin/sh -c "cd /root && $2"
 }
 
+# exchange PACKAGE OTHER: in the root in $root the second for the first: the two packages of Kokkos have files of the same
+# names, and other packages of Trilinos go with its own.
+exchange() {
+  inside "$root" "apt-get -q -y remove $1 && apt-get -q -y install --no-install-recommends $2" >"$root.apt.log" 2>&1 ||
+    fail "$2 could not be installed (all it said is in $root.apt.log)"
+}
+
 # make_root RELEASE: leaves it in $root, with this commit in root/oktopk, its earlier builds, and mounts.
 make_root() {
   root=$builds/$1
@@ -123,11 +130,12 @@ make_root() {
   [ -z "$jobs" ] || printf '#!/bin/sh\necho %s\n' "$jobs" >"$root/usr/local/bin/nproc"
   [ -z "$jobs" ] || chmod +x "$root/usr/local/bin/nproc"
   inside "$root" 'apt-get -q update >/dev/null && . /etc/os-release && echo "$PRETTY_NAME"' | sed 's,GNU/Linux ,,' >"$root.name"
+  [ ! -e "$root/usr/share/doc/libkokkos-dev" ] || exchange libkokkos-dev libtrilinos-kokkos-dev # after a run that was cut off
 }
 
 # versions: of the root in $root, of what the tests use.
 versions() {
-  inside "$root" 'for each in g++:GCC cmake:CMake libtrilinos-kokkos-dev:Trilinos libkokkos-dev:Kokkos libopenmpi-dev:"Open MPI" \
+  inside "$root" 'for each in g++-$(g++ -dumpversion):GCC cmake:CMake libtrilinos-kokkos-dev:Trilinos libkokkos-dev:Kokkos libopenmpi-dev:"Open MPI" \
       libmpich-dev:MPICH python3-torch:torch catch2:Catch2; do
     version=$(dpkg-query -W -f "\${Version}" "${each%%:*}" 2>/dev/null) || continue
     [ -z "$version" ] || echo "${each#*:} $version"
@@ -170,14 +178,10 @@ for release in $releases; do
   case " $only " in
     *" kokkos "*)
       if inside "$root" 'apt-cache show libkokkos-dev >/dev/null 2>&1'; then
-        # It holds files of the same names as that of Trilinos, whose other packages go with it.
-        inside "$root" "apt-get -q -y remove libtrilinos-kokkos-dev && apt-get -q -y install --no-install-recommends libkokkos-dev" \
-          >"$root.apt.log" 2>&1 || fail "libkokkos-dev could not be installed (all it said is in $root.apt.log)"
+        exchange libtrilinos-kokkos-dev libkokkos-dev
         try kokkos "sh tests/run.sh --yes --build build/libkokkos"
-        versions | tr ',' '\n' | sed -n 's/^ *Kokkos/; libkokkos-dev/p' | paste -sd '' "$root.versions" - >"$root.both"
-        mv "$root.both" "$root.versions"
-        inside "$root" "apt-get -q -y remove libkokkos-dev && apt-get -q -y install --no-install-recommends libtrilinos-kokkos-dev" \
-          >>"$root.apt.log" 2>&1 || fail "libtrilinos-kokkos-dev could not be installed again ($root.apt.log)"
+        sed -i "s/\$/, $(versions | tr ',' '\n' | sed -n 's/^ *Kokkos/Kokkos/p')/" "$root.kokkos.result"
+        exchange libkokkos-dev libtrilinos-kokkos-dev
       else
         echo "not packaged" >"$root.kokkos.result"
       fi

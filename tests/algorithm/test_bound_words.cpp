@@ -111,7 +111,7 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
   constexpr std::int64_t k = 64000;
   constexpr std::int64_t length = 1 << 20;
   constexpr int ranks = 4;
-  oktopk::in_process::run(ranks, [](oktopk::in_process_communicator inner) {
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
     oktopk::counted comm(inner);
     oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = k});
     comm.reset();

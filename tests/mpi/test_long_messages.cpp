@@ -27,6 +27,17 @@ namespace {
 
 using request = mpi_communicator::request;
 
+// MPI 4.1 deprecates the names of MPI 3.
+#if MPI_VERSION >= 4
+auto* const type_size = MPI_Type_size_c;
+auto* const type_get_true_extent = MPI_Type_get_true_extent_c;
+auto* const get_elements = MPI_Get_elements_c;
+#else
+auto* const type_size = MPI_Type_size_x;
+auto* const type_get_true_extent = MPI_Type_get_true_extent_x;
+auto* const get_elements = MPI_Get_elements_x;
+#endif
+
 constexpr std::size_t beyond_int = std::size_t(std::numeric_limits<int>::max()) + 1;
 
 // Zeros that take no memory before they are written.
@@ -80,12 +91,12 @@ TEST_CASE("any number of bytes has a count and a type, bytes themselves where th
     for (std::size_t const bytes : {0U, 1U, 2U, 3U, 7U, 8U, 9U, 16U, 999U, 1000U, 1001U, 2000U, 2999U}) {
       mpi_bytes const made(bytes, largest);
       MPI_Count size = -1;
-      MPI_Type_size_x(made.type(), &size);
+      type_size(made.type(), &size);
       CHECK(static_cast<std::size_t>(made.count() * size) == bytes);
       CHECK((made.type() == MPI_BYTE) == (bytes <= largest));
       MPI_Count least = -1;
       MPI_Count extent = -1;
-      MPI_Type_get_true_extent_x(made.type(), &least, &extent);
+      type_get_true_extent(made.type(), &least, &extent);
       CHECK(least == 0);
       CHECK((made.type() == MPI_BYTE || static_cast<std::size_t>(extent) == bytes)); // without gaps
     }
@@ -97,7 +108,7 @@ TEST_CASE("the bytes of a real long message are counted, none too many") {
                                   5 * beyond_int + 12345, std::size_t(1) << 45}) {
     mpi_bytes const made(bytes);
     MPI_Count size = -1;
-    MPI_Type_size_x(made.type(), &size);
+    type_size(made.type(), &size);
     CHECK(static_cast<std::size_t>(made.count() * size) == bytes);
   }
   CHECK(outcome_of([] { mpi_bytes(std::size_t(1) << 63); }).code == fault::communication);
@@ -121,7 +132,7 @@ TEST_CASE_ON_ALL_RANKS("messages match whatever either side made of its bytes, a
           std::array<MPI_Status, 2> statuses{};
           MPI_Waitall(2, both.data(), statuses.data());
           MPI_Count arrived = -1;
-          MPI_Get_elements_x(&statuses[0], MPI_BYTE, &arrived);
+          get_elements(&statuses[0], MPI_BYTE, &arrived);
           space.resize(static_cast<std::size_t>(arrived));
           REQUIRE(space == sent);
         }

@@ -306,22 +306,22 @@ private:
   }
 
   void visit_all(std::string_view key, std::vector<choice> const& list) {
+    std::string const begin = std::string(key) + "=";
     std::vector<listed_option> of_alternatives;
     for (choice const& each : list) {
       std::vector<listed_option> before = std::exchange(known_, {});
       each.visit();
       for (listed_option& option : known_) {
         if (option.goes_with.empty()) {
-          option.goes_with.push_back(std::string(key) + "=" + each.name);
+          option.goes_with.push_back(begin + each.name);
         }
         merge(of_alternatives, option);
       }
       known_ = std::move(before);
     }
     for (listed_option& option : of_alternatives) {
-      auto const times = std::count_if(option.goes_with.begin(), option.goes_with.end(), [&](std::string const& each) {
-        return each.starts_with(std::string(key) + "=");
-      });
+      auto const times = std::count_if(option.goes_with.begin(), option.goes_with.end(),
+                                       [&](std::string const& each) { return each.starts_with(begin); });
       if (static_cast<std::size_t>(times) == list.size()) { // the choice does not matter
         option.goes_with.clear();
       }
