@@ -26,7 +26,6 @@ NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, co
 SCALES = {"ok_topk": 32, "paper_ok_topk": 32, "topk_a": 256, "gaussian_k": 512}
 BYTES = {"ok_topk": (14, 0), "paper_ok_topk": (14, 0), "topk_a": (16, 0.14),
          "gaussian_k": (16, 0.45)}
-MESSAGE_ENTRIES = 2048  # the default of ok_topk: how many entries take as long as a message
 # Links share their bandwidth evenly and have no latency but their own (CM02, without TCP's
 # acknowledgements): SMPI's own model multiplies both by factors of a cluster with Ethernet, by
 # message size. 0.5 us of software a message.
@@ -69,15 +68,6 @@ def scaled(platform, factor):
     return re.sub(r'(?<= bw=")[0-9.]+', lambda bw: f"{float(bw[0]) / factor:.6g}", platform)
 
 
-def sized(name, factor):
-    """The scheme as the simulation names it: what depends on the bandwidth in entries is divided, too."""
-    text = name.replace(" ", "")
-    if text.split("(")[0] != "ok_topk" or "message_entries" in text:
-        return text
-    options = text[len("ok_topk("):-1] + "," if "(" in text else ""
-    return f"ok_topk({options}message_entries={MESSAGE_ENTRIES // factor})"
-
-
 def simulate(given, scratch, bench, name, ranks, factor):
     """The row of one scheme on some ranks."""
     (scratch / "platform.xml").write_text(scaled(given.platform.read_text(), factor))
@@ -88,7 +78,7 @@ def simulate(given, scratch, bench, name, ranks, factor):
     programs.run(["smpirun", "-np", ranks, "-platform", scratch / "platform.xml",
                   "-hostfile", scratch / "hosts", *MODEL, f"--cfg=smpi/allreduce:{given.allreduce}",
                   # smpirun cuts arguments at blanks.
-                  *private, bench, "--algorithm", sized(name, factor), "--length", BERT // factor,
+                  *private, bench, "--algorithm", name.replace(" ", ""), "--length", BERT // factor,
                   "--density", DENSITY, "--warmup", 1, "--steps", given.steps, "--no-verify",
                   "--csv", scratch / "steps.csv",
                   # A rank with a time limit asks again and again, which SMPI lets take time.
