@@ -114,7 +114,7 @@ TEST_CASE("scheme_choice: a prediction counts as one more call, as far as it dif
 }
 
 TEST_CASE(
-    "scheme_choice: a prediction may be off by noise; sixteen schemes are tried, the best of each kind and that in use",
+    "scheme_choice: a prediction may be off by noise: sixteen schemes are tried, the best of each kind and that in use",
     "[automatic]") {
   auto const tried = [](double noise, int more, bool has_one = false) {
     std::vector<forecast> all{scheme("best", 1e-5), scheme("off", 9e-5)};
