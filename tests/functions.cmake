@@ -73,9 +73,12 @@ function(oktopk_compiler variable target)
   set(ours "$<FILTER:${folders},INCLUDE,^${PROJECT_SOURCE_DIR}/>")
   set(others "$<FILTER:${folders},EXCLUDE,^${PROJECT_SOURCE_DIR}/>")
   set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
-  set(${variable} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${flags} ${OpenMP_CXX_FLAGS}
-    "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},$<SEMICOLON>-D>>"
-    "-I$<JOIN:${ours},$<SEMICOLON>-I>" "$<$<BOOL:${others}>:-isystem$<JOIN:${others},$<SEMICOLON>-isystem>>" PARENT_SCOPE)
+  set(options "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
+  # One list of them all, for CMake 4.3 makes an argument of an element that is empty.
+  string(CONCAT all "-I$<JOIN:${ours},$<SEMICOLON>-I>" "$<$<BOOL:${options}>:$<SEMICOLON>${options}>"
+    "$<$<BOOL:${definitions}>:$<SEMICOLON>-D$<JOIN:${definitions},$<SEMICOLON>-D>>"
+    "$<$<BOOL:${others}>:$<SEMICOLON>-isystem$<JOIN:${others},$<SEMICOLON>-isystem>>")
+  set(${variable} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${flags} ${OpenMP_CXX_FLAGS} "${all}" PARENT_SCOPE)
 endfunction()
 
 # Most of the suite's time is the compiler's: a third less of it without the costly optimisations, and a tenth less where
@@ -128,6 +131,11 @@ function(oktopk_add_unit_tests)
   list(REMOVE_DUPLICATES folders)
   list(REMOVE_ITEM folders mpi nccl torch)
 
+  # A test that finds no test case of its name fails, also with Catch2 2: CMake takes a name with a semicolon for two.
+  set(never_empty "")
+  if(Catch2_VERSION VERSION_LESS 3)
+    set(never_empty EXTRA_ARGS --warn NoTests)
+  endif()
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
 
@@ -169,7 +177,7 @@ function(oktopk_add_unit_tests)
       add_dependencies(quick_tests test_${folder})
     endif()
     if(OKTOPK_TEST_DISCOVERY)
-      catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/" PROPERTIES LABELS ${tier})
+      catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/" PROPERTIES LABELS ${tier} ${never_empty})
     endif()
   endforeach()
 endfunction()

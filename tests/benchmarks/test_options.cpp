@@ -34,7 +34,7 @@ TEST_CASE("the command line of oktopk_bench") {
   CHECK((asked.csv == "x.csv" && asked.dump == "d" && !asked.verify));
 }
 
-TEST_CASE("the defaults of oktopk_bench; a density selects as many entries as in the library") {
+TEST_CASE("the defaults of oktopk_bench, and a density selects as many entries as in the library") {
   auto const asked = read(plain()).asked;
   CHECK((asked.measured_steps() == 10 && asked.warmup == 0 && asked.verify && !asked.in_process && !asked.quality));
   CHECK((asked.entries_of(149) == 1 && asked.entries_of(151) == 2 && asked.entries_of(3) == 1));

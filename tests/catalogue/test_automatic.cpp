@@ -650,7 +650,7 @@ TEST_CASE("automatic: a network, or a saved iteration, that cannot be is refused
   });
 }
 
-TEST_CASE("automatic: a machine is written down and read again; other text is refused by its line", "[automatic]") {
+TEST_CASE("automatic: a machine is written down and read again, and other text is refused by its line", "[automatic]") {
   machine_model measured;
   in_process::run(2, [&](in_process_communicator comm) {
     auto const found = measure_machine<float, std::int32_t>(E(), C(comm), length, k);

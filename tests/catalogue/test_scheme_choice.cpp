@@ -127,7 +127,7 @@ TEST_CASE("scheme_choice: a prediction counts as one more call, as far as it dif
 }
 
 TEST_CASE(
-    "scheme_choice: a prediction may be off by noise; where calls are short, three schemes of each kind are tried "
+    "scheme_choice: a prediction may be off by noise: where calls are short, three schemes of each kind are tried "
     "and that in use",
     "[automatic]") {
   auto const tried = [](double noise, int more, bool has_one = false) {

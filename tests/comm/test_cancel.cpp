@@ -50,7 +50,7 @@ TEST_CASE(
                "rank 0 has given up: rank 0 has left a collective by an exception and given up its messages") == "");
 }
 
-TEST_CASE("a message that has arrived may be cancelled; of several each is, and what is inactive does not matter") {
+TEST_CASE("a message that has arrived may be cancelled: of several each is, and what is inactive does not matter") {
   int arrived = 0;
   int space = 0;
   oktopk::in_process::run(2, [&](in_process_communicator comm) {

@@ -17,7 +17,7 @@ using oktopk::fault;
 using oktopk::phase;
 using oktopk::detail::revocation;
 
-TEST_CASE("a communicator in order lets calls pass; the first reason of a breakdown stays, with its fault") {
+TEST_CASE("a communicator in order lets calls pass, and the first reason of a breakdown stays, with its fault") {
   revocation seen;
   CHECK((!seen && seen.code() == fault::none && seen.reason().empty()));
   CHECK_NOTHROW(seen.throw_if_happened());

@@ -94,7 +94,7 @@ TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever
   CHECK((heard[0].code == fault::deadlock && heard[1] == heard[0]));
 }
 
-TEST_CASE("a rank that dies ends there; who waits for it hears of it after the limit, and tells the others") {
+TEST_CASE("a rank that dies ends there: who waits for it hears of it after the limit, and tells the others") {
   std::vector<std::chrono::nanoseconds> ended(4);
   auto const began = std::chrono::steady_clock::now();
   planned_fault const death{.what = injected_fault::death, .rank = 2, .message = 4};

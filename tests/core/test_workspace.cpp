@@ -28,7 +28,7 @@ TEST_CASE("a buffer begins empty and takes at first just what is asked for") {
   CHECK(memory.view().label() == "oktopk::tests::room");
 }
 
-TEST_CASE("a buffer that is large enough stays; growth takes half as much again, so that sizes that wander settle") {
+TEST_CASE("a buffer that is large enough stays, growth takes half as much again, and sizes that wander settle") {
   int_buffer memory("oktopk::tests::room");
   memory.reserve(host_execution(), 10);
   memory.reserve(host_execution(), 11);

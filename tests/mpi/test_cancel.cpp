@@ -140,7 +140,7 @@ TEST_CASE_ON_ALL_RANKS("sends that nobody takes are given up after a second in a
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST_CASE_ON_ALL_RANKS("no message is needed to leave a collective; copies are told, other duplicates go on") {
+TEST_CASE_ON_ALL_RANKS("no message is needed to leave a collective: copies are told, other duplicates go on") {
   auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
   auto copy = comm;
   auto another = mpi_communicator::duplicate(comm.get());

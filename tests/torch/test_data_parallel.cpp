@@ -109,7 +109,7 @@ oktopk::detail::data_parallel_options in_buckets(std::int64_t bytes) {
 } // namespace
 
 TEST_CASE(
-    "parameters and buffers begin as those of rank 0; those without gradients too, whatever their type, and stay so") {
+    "parameters and buffers begin as those of rank 0: those without gradients too, whatever their type, and stay so") {
   on_all_ranks([] {
     auto const comm = connected();
     torch::manual_seed(static_cast<std::uint64_t>(world_rank()));

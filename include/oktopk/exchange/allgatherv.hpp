@@ -304,7 +304,7 @@ struct balanced_allgatherv {
     static void each_option(Options& how, Visit& visit) {
       visit("ratio", how.ratio, "largest part to mean above which the gather balances", at_least(1));
       visit("bound_sent", how.bound_sent, "balance also where a rank would send over the bound");
-      visit("message_entries", how.message_entries, "entries whose time a message may cost");
+      visit("message_entries", how.message_entries, "entries whose time a message of balancing may cost");
     }
   };
 

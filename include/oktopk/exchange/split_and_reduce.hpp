@@ -62,15 +62,15 @@ struct radix {
   struct options {
     int bucket = 8; ///< messages each way in flight together, at least 1
     int radix = 0;  ///< groups that a stage cuts a range of ranks into, at least 2; 0: as many as cost least
-    /// Entries whose time a message costs that waits for another one, as much as a stage costs beside; one that does not
-    /// wait costs a quarter. See `balanced_allgatherv`.
-    std::int64_t message_entries = 2048;
+    /// Entries that take as long as a message that waits for another one, or as a stage beside; a message that does not
+    /// wait costs a quarter. See `balanced_allgatherv::options::message_entries`.
+    std::int64_t latency_entries = 2048;
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
       visit("bucket", how.bucket, "messages each way in flight together", at_least(1));
       visit("radix", how.radix, "groups of a stage, 0 for as many as cost least", at_least(0));
-      visit("message_entries", how.message_entries, "entries whose time a message may cost");
+      visit("latency_entries", how.latency_entries, "entries that take as long as a message that waits");
     }
   };
 
@@ -105,7 +105,7 @@ struct radix {
         int const bucket = std::clamp(options_.bucket, 1, others);
         int const rounds = (others - 1 + bucket) / bucket;
         double const waits = rounds + 1 + 0.25 * (others - rounds);
-        double const cost = held * others / (others + 1) + waits * static_cast<double>(options_.message_entries) +
+        double const cost = held * others / (others + 1) + waits * static_cast<double>(options_.latency_entries) +
                             costs[static_cast<std::size_t>(left)];
         if (cost < costs[at]) {
           costs[at] = cost;
