@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/uniform.hpp>
 

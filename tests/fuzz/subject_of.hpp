@@ -10,6 +10,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/exchange/balance.hpp>
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "support/caught.hpp"
 
 #include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/sampled.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <bit>

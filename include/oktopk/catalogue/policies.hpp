@@ -6,6 +6,7 @@
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -14,6 +15,7 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 #include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/sampled.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>

@@ -70,31 +70,6 @@ inline void even_boundaries(std::span<known_count const> known, std::span<std::i
   }
 }
 
-/// Moves boundaries nearer to where every region has the same count, or leaves them there: a boundary whose count is
-/// known to be off by `slack` at most stays. `halves`: the others go to the middle between two indices whose counts are
-/// known, so that their distance shrinks whatever lies there; else as `even_boundaries` puts them.
-inline void approach_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries,
-                                std::int64_t slack, bool halves) {
-  even_boundaries(known, boundaries);
-  auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
-  std::int64_t const total = known.back().below;
-  std::size_t at = 0;
-  for (std::int64_t r = 1; r < regions && total > 0; ++r) {
-    std::int64_t const wanted = total / regions * r + total % regions * r / regions;
-    while (at + 2 < known.size() && known[at + 1].below <= wanted) {
-      at += 1;
-    }
-    std::int64_t& boundary = boundaries[static_cast<std::size_t>(r)];
-    if (wanted - known[at].below <= slack) {
-      boundary = known[at].index;
-    } else if (known[at + 1].below - wanted <= slack) {
-      boundary = known[at + 1].index;
-    } else if (halves) {
-      boundary = known[at].index + (known[at + 1].index - known[at].index) / 2;
-    }
-  }
-}
-
 /// The step of `balanced`, and of `evened`, which evens the regions in `rounds` rounds.
 template <execution_space E, communicator Comm>
 class balancing_step {
@@ -256,93 +231,6 @@ struct evened {
   };
 
 private:
-  options options_;
-};
-
-/// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected in
-/// this very call, and P entries of rounding.
-///
-/// Before entries travel, ranks sum how many of them each region would get: one allreduce of P integers a call. If one
-/// would get too many, the regions are made anew for this call: they begin with those of `balanced`, samples of all
-/// ranks' selections, and rounds of such sums then move each boundary until it is right, by where entries lie on average
-/// and by halves in turn, so at most 2 log2 n rounds; few in practice. An index that several ranks have selected is not
-/// cut, so a region may get P entries more. `evened` is cheaper, and guarantees nothing for selections that move.
-struct sampled {
-  struct options {
-    std::int64_t tau = 64; ///< iterations from one repartition to the next in any case, at least 1
-    double most = 1.25;    ///< of the fullest region to the mean, above which regions are made anew; at least 1.01
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
-      visit("most", how.most, "fullest region to mean above which regions are made anew", at_least(1.01));
-    }
-  };
-
-  sampled() : sampled(options{}) {}
-  explicit sampled(options how) : options_(how) {}
-
-  std::string describe() const { return detail::describe_options("sampled", options_); }
-  std::string problem() const { return detail::fault_of_options("sampled", options_); }
-
-  bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  static double bound_words(int ranks) { return (most_rounds + 2.0) * detail::allreduce_words_at_most(ranks, ranks); }
-
-  template <execution_space E, communicator Comm>
-  class step : detail::balancing_step<E, Comm> {
-    using base = detail::balancing_step<E, Comm>;
-
-  public:
-    explicit step(sampled const& how) : base(0), most_(how.options_.most) {}
-
-    /// True if these regions hold for this selection. Collective; the same on all ranks.
-    template <gradient_index Index>
-    bool fits(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
-              std::span<std::int64_t const> boundaries) {
-      if (call.comm.size() == 1) {
-        return true;
-      }
-      base::count(call, selected, boundaries);
-      return are_even();
-    }
-
-    template <gradient_index Index>
-    std::span<std::int64_t const> run(call_context<E, Comm>& call,
-                                      array_ref<Index const, typename E::memory_space> const& selected) {
-      base::run(call, selected);
-      base::known_.assign(1, {0, 0});
-      for (int round = 0; round < most_rounds && call.comm.size() > 1; ++round) {
-        base::count(call, selected, base::boundaries_);
-        if (!base::learn_counts() || are_even()) {
-          break;
-        }
-        auto const mean = static_cast<double>(base::counts_.back()) / call.comm.size();
-        detail::approach_boundaries(base::known_, base::boundaries_, static_cast<std::int64_t>((most_ - 1) / 2 * mean),
-                                    round % 2 == 1);
-      }
-      return base::boundaries_;
-    }
-
-  private:
-    bool are_even() const {
-      auto const ranks = static_cast<double>(base::counts_.size());
-      double const most = most_ * (static_cast<double>(base::counts_.back()) / ranks) + ranks;
-      std::int64_t below = 0;
-      for (std::int64_t const count : base::counts_) {
-        if (static_cast<double>(count - below) > most) {
-          return false;
-        }
-        below = count;
-      }
-      return true;
-    }
-
-    double most_;
-  };
-
-private:
-  static constexpr int most_rounds = 128;
-
   options options_;
 };
 
