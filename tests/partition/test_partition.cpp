@@ -211,6 +211,11 @@ std::vector<std::function<selection(int)>> adverse(int ranks, std::int64_t lengt
       [=](int rank) { return rank == ranks - 1 ? stretch(7, 3) : selection(); },    // one rank has everything
       [=](int rank) { return stretch(0, 1 + (rank * rank * 997) % (length / k)); }, // as dense as the rank likes
       [=](int rank) { return rank == 0 ? stretch(0, length / k) : stretch(length / 2, 1); },
+      [=](int rank) { // beyond a wide gap, by a little more than half: where averages are worst
+        selection chosen = rank == 0 ? stretch(0, 1) : rank == 1 ? stretch(length - k, 1) : selection();
+        chosen.resize(rank == 0 ? chosen.size() * 9 / 10 : chosen.size());
+        return chosen;
+      },
   };
 }
 
