@@ -265,10 +265,12 @@ private:
     }
     std::int64_t const first = positions_.host()[own_.first];
     std::int64_t const last = positions_.host()[own_.last];
-    for (auto const& [begin, end] : {std::pair(std::int64_t(0), first), std::pair(last, held.size())}) {
+    auto const subtract = [&](std::int64_t begin, std::int64_t end) {
       value_type* const sent = sent_[stage].values.data() + begin;
       losses_of<E, value_type>(call.exec, held.values.data() + begin, sent, end - begin, sent);
-    }
+    };
+    subtract(0, first);
+    subtract(last, held.size());
     entries_type const all{sent_[stage].indices.data(), sent_[stage].values.data(), held.size()};
     below_.push_back(all.slice(0, first));
     above_.push_back(all.slice(last, held.size()));
@@ -481,12 +483,11 @@ public:
       return {};
     }
     E const& exec = call.exec;
-    std::int64_t most = sums.size();
-    for (auto const& lists : {sent.losses_below, sent.losses_above}) {
-      for (entries_type const& each : lists) {
-        most += each.size();
-      }
-    }
+    auto const entries_in = [](std::span<entries_type const> lists) {
+      return std::accumulate(lists.begin(), lists.end(), std::int64_t(0),
+                             [](std::int64_t count, entries_type const& each) { return count + each.size(); });
+    };
+    std::int64_t const most = sums.size() + entries_in(sent.losses_below) + entries_in(sent.losses_above);
     if (most == 0) {
       return {};
     }
