@@ -129,7 +129,7 @@ def test_codec(tmp_path, tool, ranks, codec, share):
 
 @on_two
 def test_control_lists_every_message_by_its_purpose(tmp_path, tool, ranks):
-    """Between two ranks all send alike, so the purposes add up to the columns of the table."""
+    """Between two ranks the messages add up to those of the table; the words are of the rank with most for a purpose."""
     said = tool.succeed(ranks, "--algorithm", "ok_topk,topk_a", "--length", 4000, "--density", 0.05, "--steps", 2,
                         "--control", "--csv", tmp_path / "rows.csv")
     parts = said.split("by the rank that sends most for the purpose:\n")[1].split("topk_a\n")
@@ -138,7 +138,8 @@ def test_control_lists_every_message_by_its_purpose(tmp_path, tool, ranks):
         sent = re.findall(r"^  ([a-z]+) +(\d+) messages +(\S+) words", part, re.M)
         assert [use for use, *_ in sent] == ["control", "partition", "threshold", "reduce", "balance", "gather"]
         assert sum(int(messages) for _, messages, _ in sent) == int(last["messages_sent_max"])
-        assert sum(float(words) for *_, words in sent) == pytest.approx(float(last["words_sent_max"]), abs=3)
+        words, most = [float(words) for *_, words in sent], float(last["words_sent_max"])
+        assert max(words) <= most <= sum(words) + 3 and sum(words) < 1.2 * most
 
 
 # --- NumPy files ----------------------------------------------------------------------------------

@@ -160,6 +160,48 @@ inline entries sum_by_rank(fuzz_case const& what, std::vector<entries> parts) {
   return oktopk_tests::sum_by_regions(parts, one_region, adder_of(what));
 }
 
+/// In stages: a range of ranks is cut into groups, as even as can be, for each size of a range as many as `cuts` has. A
+/// rank adds, for the regions of its group, what the ranks at its place have in the groups before, one group after the
+/// other; beyond the last place it begins again at the first.
+inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& parts,
+                             std::vector<std::int64_t> const& boundaries, std::vector<int> const& cuts,
+                             std::size_t first = 0) {
+  if (parts.size() == 1) {
+    return sum_by_rank(what, parts);
+  }
+  auto const groups = static_cast<std::size_t>(cuts[parts.size()]);
+  auto const begin_of = [&](std::size_t group) {
+    return parts.size() / groups * group + std::min(group, parts.size() % groups);
+  };
+  entries all;
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::size_t const size = begin_of(group + 1) - begin_of(group);
+    std::vector<entries> next;
+    for (std::size_t place = 0; place < size; ++place) {
+      std::vector<entries> summed{parts[begin_of(group) + place]};
+      for (std::size_t step = 1; step < groups; ++step) {
+        std::size_t const other = (group + groups - step) % groups;
+        for (std::size_t rank = begin_of(other) + place; rank < begin_of(other + 1); rank += size) {
+          summed.push_back(parts[rank]);
+        }
+      }
+      entries const sums = sum_by_rank(what, summed);
+      entries own;
+      for (std::size_t i = 0; i < sums.indices.size(); ++i) {
+        bool const is_own = sums.indices[i] >= boundaries[first + begin_of(group)] &&
+                            sums.indices[i] < boundaries[first + begin_of(group + 1)];
+        is_own ? own.push_back(sums.indices[i], sums.values[i]) : void();
+      }
+      next.push_back(own);
+    }
+    entries const sums = sum_in_stages(what, next, boundaries, cuts, first + begin_of(group));
+    for (std::size_t i = 0; i < sums.indices.size(); ++i) {
+      all.push_back(sums.indices[i], sums.values[i]);
+    }
+  }
+  return all;
+}
+
 /// Up a tree whose nodes keep the k largest: at distance d = 1, 2, 4, ... rank r takes what r + d has. `overflow` is
 /// set where a sum of any node is not finite.
 inline entries sum_by_tree(fuzz_case const& what, std::vector<entries> const& parts, bool& overflow) {

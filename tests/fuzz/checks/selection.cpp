@@ -69,7 +69,13 @@ entries expected_update(seen_call const& seen, std::vector<entries> const& selec
   bool overflow = false;
   entries update;
   switch (seen.about.kind) {
-  case family::ok_topk: return choose_globally(seen, by_regions(seen.ranks[0].after.boundaries));
+  case family::ok_topk: {
+    auto const& boundaries = seen.ranks[0].after.boundaries;
+    return choose_globally(seen, seen.about.cuts
+                                     ? sum_in_stages(seen.what, selections, boundaries,
+                                                     seen.about.cuts(seen.what.ranks, seen.length(), seen.what.k))
+                                     : by_regions(boundaries));
+  }
   case family::topk_a: return sum_by_rank(seen.what, selections);
   case family::topk_dsa: return by_regions(even_boundaries(seen.length(), seen.what.ranks));
   case family::gtopk: update = sum_by_tree(seen.what, selections, overflow); break;
