@@ -223,13 +223,12 @@ private:
   static constexpr int final_calls = 4;
   static constexpr int least_calls = 3;
   static constexpr int most_calls = 33;
-  static constexpr std::int64_t round_calls = 12; // of all schemes in the first round, but each has `least_calls`
-  static constexpr std::int64_t final_round = 36; // the same in the second round
-  static constexpr std::int64_t first_wait = 64;  // calls from the trials to the first rematch
-  static constexpr std::int64_t rematch_calls =
-      20;                                         // of all schemes in a rematch: few, so that a program hardly feels it
-  static constexpr std::int64_t least_period = 6; // calls from look to look; the later half counts
-  static constexpr double trial_seconds = 4e-3;   // a short call is repeated for this time, since one is noise
+  static constexpr std::int64_t round_calls = 12;    // of all schemes in the first round, but each has `least_calls`
+  static constexpr std::int64_t final_round = 36;    // the same in the second round
+  static constexpr std::int64_t first_wait = 64;     // calls from the trials to the first rematch
+  static constexpr std::int64_t rematch_calls = 20;  // of all schemes in a rematch: a program hardly feels so few
+  static constexpr std::int64_t least_period = 6;    // calls from look to look; the later half counts
+  static constexpr double trial_seconds = 4e-3;      // a short call is repeated for this time, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // but not longer than this if some are late
   static constexpr double trial_slack = 1.6;         // a prediction may be wrong by this factor, and by noise
   static constexpr double long_slack = 1.3;          // the same for a long call, which depends on bytes and entries

@@ -26,15 +26,11 @@ struct radix {
   struct options {
     int bucket = 8; ///< messages each way in flight together, at least 1
     int radix = 0;  ///< groups that a stage cuts a range of ranks into, at least 2; 0: as many as cost least
-    /// Entries that take as long as a message that waits for another one, or as a stage beside; a message that does not
-    /// wait costs a quarter. See `balanced_allgatherv::options::message_entries`.
-    std::int64_t latency_entries = 2048;
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
       visit("bucket", how.bucket, "messages each way in flight together", at_least(1));
       visit("radix", how.radix, "groups of a stage, 0 for as many as cost least", at_least(0));
-      visit("latency_entries", how.latency_entries, "entries that take as long as a message that waits");
     }
   };
 
@@ -69,8 +65,8 @@ struct radix {
         int const bucket = std::clamp(options_.bucket, 1, others);
         int const rounds = (others - 1 + bucket) / bucket;
         double const waits = rounds + 1 + 0.25 * (others - rounds);
-        double const cost = held * others / (others + 1) + waits * static_cast<double>(options_.latency_entries) +
-                            costs[static_cast<std::size_t>(left)];
+        double const cost =
+            held * others / (others + 1) + waits * message_entries + costs[static_cast<std::size_t>(left)];
         if (cost < costs[at]) {
           costs[at] = cost;
           all[at] = others + 1;
@@ -81,6 +77,11 @@ struct radix {
   }
 
 private:
+  // Entries that take as long as a message that waits for another one, or as a stage beside; a message that does not
+  // wait costs a quarter. Latency times bandwidth is about the same on slow networks and fast ones, as in
+  // `balanced_allgatherv`.
+  static constexpr double message_entries = 2048;
+
   options options_;
 };
 

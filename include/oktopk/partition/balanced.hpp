@@ -47,10 +47,11 @@ inline void check_known(std::span<known_count const> known) {
   }
 }
 
-/// Moves boundaries so that every region has the same count, as far as is known: between two indices whose counts are
-/// known, entries are assumed to be spread evenly. Uses integers only, so that all ranks get the same result. `known`
-/// ascends from 0 to the length.
-inline void even_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries) {
+/// Moves boundaries to where every region has the same count, as far as is known: `place(wanted, low, high)` is the index
+/// with `wanted` entries below it, which lies between two indices whose counts are known. `known` ascends from 0 to the
+/// length.
+template <class Place>
+void move_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries, Place const& place) {
   auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
   std::int64_t const total = known.back().below;
   if (total == 0) {
@@ -62,12 +63,16 @@ inline void even_boundaries(std::span<known_count const> known, std::span<std::i
     while (at + 2 < known.size() && known[at + 1].below <= wanted) {
       at += 1;
     }
-    std::int64_t const count = known[at + 1].below - known[at].below;
-    std::int64_t const width = known[at + 1].index - known[at].index;
-    std::int64_t const share = count == 0 ? 0 : ((wanted - known[at].below) << 20) / count;
-    boundaries[static_cast<std::size_t>(r)] =
-        known[at].index + (width >> 20) * share + (((width & 0xfffff) * share) >> 20);
+    boundaries[static_cast<std::size_t>(r)] = place(wanted, known[at], known[at + 1]);
   }
+}
+
+/// The index if entries are spread evenly. Uses integers only, so that all ranks get the same result.
+inline std::int64_t place_of_even(std::int64_t wanted, known_count const& low, known_count const& high) {
+  std::int64_t const count = high.below - low.below;
+  std::int64_t const width = high.index - low.index;
+  std::int64_t const share = count == 0 ? 0 : ((wanted - low.below) << 20) / count;
+  return low.index + (width >> 20) * share + (((width & 0xfffff) * share) >> 20);
 }
 
 /// The step of `balanced`, and of `evened`, which evens the regions in `rounds` rounds.
@@ -86,7 +91,7 @@ public:
       if (!learn_counts()) {
         break; // no boundary is new, on any rank: more rounds would change nothing
       }
-      even_boundaries(known_, boundaries_);
+      move_boundaries(known_, boundaries_, place_of_even);
     }
     return boundaries_;
   }

@@ -5,40 +5,12 @@
 #include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 
 namespace oktopk {
-
-namespace detail {
-
-/// Moves boundaries nearer to where every region has the same count, or leaves them there: a boundary whose count is
-/// known to be off by `slack` at most stays. `halves`: the others go to the middle between two indices whose counts are
-/// known, so that their distance shrinks whatever lies there; else as `even_boundaries` puts them.
-inline void approach_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries,
-                                std::int64_t slack, bool halves) {
-  even_boundaries(known, boundaries);
-  auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
-  std::int64_t const total = known.back().below;
-  std::size_t at = 0;
-  for (std::int64_t r = 1; r < regions && total > 0; ++r) {
-    std::int64_t const wanted = total / regions * r + total % regions * r / regions;
-    while (at + 2 < known.size() && known[at + 1].below <= wanted) {
-      at += 1;
-    }
-    std::int64_t& boundary = boundaries[static_cast<std::size_t>(r)];
-    if (wanted - known[at].below <= slack) {
-      boundary = known[at].index;
-    } else if (known[at + 1].below - wanted <= slack) {
-      boundary = known[at + 1].index;
-    } else if (halves) {
-      boundary = known[at].index + (known[at + 1].index - known[at].index) / 2;
-    }
-  }
-}
-
-} // namespace detail
 
 /// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected in
 /// this very call, and P entries of rounding.
@@ -97,9 +69,18 @@ struct sampled {
         if (!base::learn_counts() || are_even()) {
           break;
         }
-        auto const mean = static_cast<double>(base::counts_.back()) / call.comm.size();
-        detail::approach_boundaries(base::known_, base::boundaries_, static_cast<std::int64_t>((most_ - 1) / 2 * mean),
-                                    round % 2 == 1);
+        // A boundary whose count is near enough stays. Every other round takes the middle, so that the distance between
+        // known counts shrinks whatever lies there.
+        auto const total = static_cast<double>(base::counts_.back());
+        auto const slack = static_cast<std::int64_t>(std::min((most_ - 1) / 2 * total / call.comm.size(), total));
+        bool const halves = round % 2 == 1;
+        using known = detail::known_count;
+        detail::move_boundaries(base::known_, base::boundaries_, [=](std::int64_t wanted, known low, known high) {
+          return wanted - low.below <= slack    ? low.index
+                 : high.below - wanted <= slack ? high.index
+                 : halves                       ? low.index + (high.index - low.index) / 2
+                                                : detail::place_of_even(wanted, low, high);
+        });
       }
       return base::boundaries_;
     }
@@ -122,7 +103,7 @@ struct sampled {
   };
 
 private:
-  static constexpr int most_rounds = 128;
+  static constexpr int most_rounds = 128; // two for each bit of an index
 
   options options_;
 };

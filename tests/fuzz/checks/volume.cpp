@@ -120,8 +120,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
   bool const by_last_call = about.local.how == choice::gaussian || about.local.how == choice::unguarded ||
                             (about.local.how == choice::reused && !std::isfinite(about.local.high));
   double const selected = by_last_call ? std::max(k, static_cast<double>(indices.size())) : k;
-  if (of_reduce.count == 1 && outside <= selected * others / ranks &&
-      (about.paper_gather || chosen <= (bounded ? 1.5 * k : k))) {
+  if (outside <= selected * others / ranks && (about.paper_gather || chosen <= (bounded ? 1.5 * k : k))) {
     expect_at_most("all together", mine.words(), mine.bound_words);
   }
 }
