@@ -6,6 +6,7 @@
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/balanced.hpp>
@@ -88,7 +89,7 @@ public:
     int const ranks = base::comm_.size();
     double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
     return (split_and_reduce_.bound_words(ranks, length_, k_, to_others, local_selection_.most_selected(k_, length_)) +
-            global_selection_.bound_words(ranks, length_, k_) +
+            foreseen_gather_.bound_words(ranks, length_, k_) + global_selection_.bound_words(ranks, length_, k_) +
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
                .total(base::comm_) +
            partitioner_.bound_words(ranks);
@@ -100,10 +101,13 @@ public:
     auto const n = static_cast<double>(how.length);
     detail::call_cost const selecting{.selected = n, .passes = 1};
     double const sums = detail::expected_union(ranks, k, n) / ranks;
+    double const extra = detail::foreseen_extra<value_type>(global_selector_type(how.global_select));
+    double const gathered = k * (1 + extra);
     return selecting +
            decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
-           decltype(global_selection_)::expected_cost(ranks, sums, k) +
-           gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, k);
+           (extra > 0 ? detail::call_cost{.selected = sums + gathered, .passes = 2}
+                      : decltype(global_selection_)::expected_cost(ranks, sums, k)) +
+           gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, gathered);
   }
 
   /// As in `gradient_allreduce`.
@@ -129,6 +133,7 @@ private:
   partitioner_type partitioner_;
   typename partitioner_type::template step<E, Comm> space_repartition_;
   detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
+  detail::foreseen_gather<E, Comm, format_type, global_selector_type> foreseen_gather_;
   detail::global_selection<E, Comm, format_type, global_selector_type> global_selection_;
   typename gather_type::template step<E, Comm, format_type> balance_and_allgatherv_;
   detail::contributed_indices<E, index_type> contributed_indices_;
@@ -146,6 +151,7 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
            }),
       partitioner_(how.partition), space_repartition_(partitioner_),
       split_and_reduce_(schedule_type(how.schedule), how.format),
+      foreseen_gather_(global_selector_type(how.global_select), how.format),
       global_selection_(global_selector_type(how.global_select)),
       balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
 }
@@ -171,17 +177,20 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     // Line 8.
     auto const most_selected = local_selection_.most_selected(k_, length_);
     auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
-    // Lines 9 to 12: th_re_evaluate of the sums, and the sums that reach the threshold.
-    auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
-    // Line 13: balance_and_allgatherv.
-    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
-    call.statistics.balanced = u.balanced;
+    // Lines 9 to 13: th_re_evaluate of the sums, the sums that reach the threshold, and balance_and_allgatherv.
+    auto u = foreseen_gather_.run(call, reduced_topk.sums, next.boundaries, next.global);
+    if (!u) {
+      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
+      auto const gathered = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
+      call.statistics.balanced = gathered.balanced;
+      u = {gathered.entries, global_topk.entries, global_topk.counts};
+    }
     // Line 14: the local indexes that are among the global ones.
-    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, u.entries.indices);
+    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, u->all.indices);
     // The rounding errors of a lossy format. Each rank returns those of its own messages.
-    auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
+    auto const losses = rounding_losses_.run(call, reduced_topk, u->own, u->all, u->counts);
     // Line 15.
-    return update_type(u.entries, indexes, losses);
+    return update_type(u->all, indexes, losses);
   });
 }
 /// @endcond

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/values/concept.hpp>
@@ -220,6 +221,20 @@ public:
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
+  }
+
+  double extra() const
+    requires(std::is_same_v<Selectors, foreseen> || ...)
+  {
+    auto const* const chosen = std::get_if<foreseen>(&this->chosen_);
+    return chosen == nullptr ? 0 : chosen->extra();
+  }
+
+  template <gradient_value Value>
+  foreseen::state<Value>* foreseen_in(state<Value>& carried) const
+    requires(std::is_same_v<Selectors, foreseen> || ...)
+  {
+    return std::get_if<foreseen::state<Value>>(&carried.one);
   }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,

@@ -6,6 +6,7 @@
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
+#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/radix.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
@@ -44,6 +45,7 @@ inline constexpr std::tuple global_selectors{
     detail::alternative<reused_threshold>{"reused",
                                           "about k: an exact threshold every tau' iterations, reused in between"},
     detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
+    detail::alternative<foreseen>{"foreseen", "exactly k entries, cut on every rank from a few more: few messages"},
     detail::alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
 };
 

@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/options.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/concept.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace oktopk {
+
+namespace detail {
+
+/// What the selections of the last calls foretell of the next k-th magnitude: how far below the last one it will not
+/// fall. The same on all ranks; it is computed with patterns of magnitudes, so that no rounding can differ.
+template <gradient_value Value>
+struct foresight {
+  Value kth = 0;                   ///< the last k-th magnitude; none yet when 0
+  signed_bits_of<Value> reach = 0; ///< patterns from the floor to it; none learnt yet when 0
+  std::int64_t misses = 0;         ///< gathers that failed of late, up to `most_misses`
+  std::int64_t pause = 0;          ///< calls until a gather is tried again
+  std::int64_t hits = 0;           ///< gathers that did not fail since one did
+
+  static constexpr std::int64_t most_misses = 6;
+  static constexpr signed_bits_of<Value> octave = signed_bits_of<Value>(1) << (std::numeric_limits<Value>::digits - 1);
+
+  bool is_sound() const {
+    return is_finite_magnitude(kth) && reach >= 0 && reach <= octave && misses >= 0 && misses <= most_misses &&
+           pause >= 0 && pause <= (1 << most_misses) && hits >= 0;
+  }
+
+  bool is_ready() const { return kth > 0 && pause == 0; }
+
+  /// The pattern of the magnitude that `extra` times k sums more than k should reach.
+  bits_of<Value> floor(double extra) const {
+    auto const last = static_cast<signed_bits_of<Value>>(magnitude_bits(kth));
+    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(last - within(reach, extra), 1));
+  }
+
+  /// Learns the k-th magnitude of a search; 0 if there were not so many sums.
+  void learn_search(Value found) {
+    kth = found;
+    pause = std::max<std::int64_t>(pause - 1, 0);
+  }
+
+  /// Learns from `gathered` sums, of which this is the k-th: the floor moves to where `extra` times k more are expected,
+  /// by how densely these lie.
+  void learn_hit(Value found, std::int64_t gathered, std::int64_t k, double extra) {
+    auto const below = static_cast<double>(magnitude_bits(found)) - static_cast<double>(floor(extra));
+    double const wanted = extra * static_cast<double>(1 + misses) * static_cast<double>(k);
+    double const surplus = static_cast<double>(std::max<std::int64_t>(gathered - k, 1));
+    double const before = static_cast<double>(within(reach, extra));
+    reach = limited(std::clamp(below * (wanted / surplus), before / 2, before * 2));
+    kth = found;
+    hits += 1;
+    misses -= hits % 16 == 0 && misses > 0 ? 1 : 0;
+  }
+
+  /// Learns that a gather had fewer than k sums, or too many of a rank. The pauses grow while it goes on.
+  void learn_miss(bool too_few, double extra) {
+    misses = std::min(misses + 1, most_misses);
+    pause = std::int64_t(1) << (misses - 1);
+    hits = 0;
+    reach = limited((too_few ? 2.0 : 1.0) * static_cast<double>(within(reach, extra)));
+  }
+
+  void list_facts(agreement& terms) const {
+    terms.fact("foreseen magnitude", kth).fact("reach", reach).fact("misses", misses).fact("pause", pause);
+    terms.fact("hits", hits);
+  }
+
+  bool operator==(foresight const&) const = default;
+
+  template <class Foresight, class Visit>
+  static void each_part(Foresight& carried, Visit& visit) {
+    visit(carried.kth);
+    visit(carried.reach);
+    visit(carried.misses);
+    visit(carried.pause);
+    visit(carried.hits);
+  }
+
+private:
+  static signed_bits_of<Value> limited(double patterns) {
+    return static_cast<signed_bits_of<Value>>(std::clamp(patterns, 64.0, static_cast<double>(octave)));
+  }
+
+  // At first as if numbers of sums fell with the fourth power of magnitudes.
+  static signed_bits_of<Value> within(signed_bits_of<Value> learnt, double extra) {
+    return learnt > 0 ? learnt : limited(static_cast<double>(octave) * extra / 3);
+  }
+};
+
+} // namespace detail
+
+/// A global selector of exactly the k largest sums, in few messages: what reaches a magnitude a little below the last
+/// k-th one is gathered at once, and every rank cuts it to k entries.
+///
+/// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for `extra` times more words
+/// in the gather, about k/8 by default, and a selection from k(1 + extra) entries on every rank. That pays where
+/// messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than 2k/P of them, all
+/// ranks see that, and go on as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for
+/// a while, and after several one after the other calls search as `exact` does, up to 32 of them.
+///
+/// With a lossy format the k largest are those of the rounded sums.
+struct foreseen {
+  struct options {
+    double extra = 0.125; ///< sums that are gathered beyond k, in multiples of k; above 0, at most 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("extra", how.extra, "sums gathered beyond k, in multiples of k", between(0.001, 1));
+    }
+  };
+
+  template <gradient_value Value>
+  struct state {
+    detail::search_guess<Value> guess; ///< as `exact` has it
+    detail::foresight<Value> next;
+
+    bool is_sound(std::int64_t) const { return guess.is_sound() && next.is_sound(); }
+
+    void list_facts(agreement& terms) const {
+      guess.list_facts(terms);
+      next.list_facts(terms);
+    }
+
+    bool operator==(state const&) const = default;
+
+    /// For `save` and `load`.
+    template <class State, class Visit>
+    static void each_part(State& carried, Visit& visit) {
+      detail::search_guess<Value>::each_part(carried.guess, visit);
+      detail::foresight<Value>::each_part(carried.next, visit);
+    }
+  };
+
+  foreseen() : foreseen(options{}) {}
+  explicit foreseen(options how) : options_(how) {}
+
+  static std::string name() { return "foreseen"; }
+  std::string describe() const { return detail::describe_options(name(), options_); }
+  std::string problem() const { return detail::fault_of_options(name(), options_); }
+  static bool bounded() { return true; }
+  static std::int64_t capacity(std::int64_t k, std::int64_t) { return k; }
+
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>& carried) const {
+    detail::exact_search<E, Index, Value, Group> search(context);
+    auto const chosen = search.run(source, carried.guess);
+    bool const has_all = context.k > 0 && chosen.total() == context.k;
+    carried.next.learn_search(has_all ? detail::magnitude_from_bits<Value>(search.threshold()) : Value(0));
+    return chosen;
+  }
+
+  /// The option, and the state if there is one already.
+  double extra() const { return options_.extra; }
+  template <gradient_value Value>
+  static state<Value>* foreseen_in(state<Value>& carried) {
+    return &carried;
+  }
+
+private:
+  options options_;
+};
+
+namespace detail {
+
+/// A global selector that is, or may be, `foreseen`.
+template <class S, class Value>
+concept foresees = requires(S const& selector, typename S::template state<Value>& carried) {
+  { selector.extra() } -> std::same_as<double>; // 0 if it is not
+  { selector.foreseen_in(carried) } -> std::same_as<foreseen::state<Value>*>;
+};
+
+/// What it gathers beyond k, in multiples of k; nothing if it is another one.
+template <class Value, class S>
+double foreseen_extra(S const& selector) {
+  if constexpr (foresees<S, Value>) {
+    return selector.extra();
+  }
+  return 0;
+}
+
+/// The result of lines 9 to 13 of Algorithm 1.
+template <sparse_format Format, execution_space E>
+struct global_result {
+  entries_of<Format, E> all;            ///< the same on all ranks
+  entries_of<Format, E> own;            ///< of this rank's region, before they were encoded
+  std::span<std::int64_t const> counts; ///< of each rank's entries, where the format is lossy
+};
+
+/// Lines 9 to 13 at once, for a global selector that foresees its threshold; nothing for another one.
+template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
+class foreseen_gather {
+public:
+  foreseen_gather(GlobalSelector const&, Format const&) {}
+
+  template <class State>
+  std::optional<global_result<Format, E>> run(call_context<E, Comm>&, entries_of<Format, E>,
+                                              std::span<std::int64_t const>, State&) {
+    return {};
+  }
+
+  static word_bound bound_words(int, std::int64_t, std::int64_t) { return {}; }
+};
+
+/// An allgatherv whose ranks do not know each other's sizes: each part has the number of its entries before it, in two
+/// words, and the fault of its rank in that place. A part of more than `most` entries has its number, and no entries.
+template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
+  requires foresees<GlobalSelector, typename Format::value_type>
+class foreseen_gather<E, Comm, Format, GlobalSelector> {
+public:
+  using index_type = typename Format::index_type;
+  using value_type = typename Format::value_type;
+  using entries_type = entries_of<Format, E>;
+  using state_type = typename GlobalSelector::template state<value_type>;
+  using result_type = global_result<Format, E>;
+
+  foreseen_gather(GlobalSelector const& selector, Format const& format) : selector_(selector), pieces_(format) {}
+
+  /// Collective. `sums` are of this rank's region; `boundaries` and `state` are the same on all ranks. Gives nothing, on
+  /// every rank, if the threshold was not foreseen: then the entries are to be searched and gathered. A fault of a rank
+  /// is thrown on every rank. The result is valid until the next run.
+  std::optional<result_type> run(call_context<E, Comm>& call, entries_type sums,
+                                 std::span<std::int64_t const> boundaries, state_type& state) {
+    auto* const known = selector_.foreseen_in(state);
+    if (known == nullptr || !known->next.is_ready() || call.k == 0 || call.comm.size() == 1) {
+      return {};
+    }
+    double const extra = selector_.extra();
+    std::int64_t const most = most_of_part(call.k, call.comm.size(), call.length);
+    entries_type const own = own_part(call, sums, known->next.floor(extra));
+    std::int64_t const total = gather(call, own, most);
+    bool const fits = std::ranges::all_of(counts_, [most](std::int64_t count) { return count <= most; });
+    if (!fits || total < call.k) {
+      known->next.learn_miss(fits, extra);
+      return {};
+    }
+    stopwatch const timed(call.statistics.select_seconds);
+    selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
+                                                                         cut_};
+    exact_search<E, index_type, value_type, one_rank> search(context);
+    entries_type const gathered{indices_.data(), values_.data(), total};
+    auto const chosen = search.run(candidates<index_type, value_type, typename E::memory_space>(gathered), guess_);
+    known->next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k, extra);
+    known->guess.bracket.learn(search.threshold());
+    return with_own(call, chosen.entries, own, boundaries);
+  }
+
+  /// One gather that fails: as many entries as parts may have.
+  word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
+    if (ranks == 1) {
+      return {};
+    }
+    region const everything{0, length};
+    auto const part = static_cast<double>(pieces_.capacity(most_of_part(k, ranks, length), everything));
+    return {(ranks - 1) * part / 4, 2.0 * (ranks - 1), static_cast<double>(ceil_log2(ranks))};
+  }
+
+private:
+  using pieces = encoded_pieces<E, Format>;
+
+  static std::int64_t most_of_part(std::int64_t k, std::int64_t ranks, std::int64_t length) {
+    return std::min(2 * ((k + ranks - 1) / ranks) + 16, length);
+  }
+
+  // The sums that reach the floor; in a call with a fault none, for nobody will use them.
+  entries_type own_part(call_context<E, Comm>& call, entries_type sums, bits_of<value_type> floor) {
+    if (call.faults) {
+      return {};
+    }
+    stopwatch const timed(call.statistics.select_seconds);
+    part_.reserve(call.exec, sums.size());
+    candidates<index_type, value_type, typename E::memory_space> const from(sums);
+    return part_.entries(compact(call.exec, from, floor, part_));
+  }
+
+  // Returns the number of entries; the counts of all ranks are in `counts_`.
+  std::int64_t gather(call_context<E, Comm>& call, entries_type own, std::int64_t most) {
+    profiling_region const profiled("oktopk::foreseen_gather");
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    auto const rank = static_cast<std::size_t>(call.comm.rank());
+    region const everything{0, call.length};
+    std::int64_t const room = header_bytes + pieces_.capacity(most, everything);
+    parts_.reserve(call.exec, call.comm, room * static_cast<std::int64_t>(ranks));
+    offsets_.assign(ranks + 1, 0);
+    bytes_.assign(ranks, 0);
+    counts_.assign(ranks, 0);
+    cancel_on_unwind const guard(call.comm, messages_.requests());
+    std::int64_t own_bytes = header_bytes;
+    if (own.size() <= most) {
+      own_bytes += pieces_.encode(call.exec, own, everything, parts_, header_bytes);
+    }
+    fence(call.exec, "oktopk::foreseen_gather::encoded");
+    parts_.put(call.exec, 0, call.header(own.size(), phase::gather));
+    first_fault heard; // a fault of a lower rank than one that this rank has heard of may still arrive
+    find_parts(call, heard, 0, 1, own_bytes, most);
+    for (std::size_t have = 1; have < ranks; have *= 2) {
+      std::size_t const moved = std::min(have, ranks - have);
+      messages_.reset(2);
+      messages_.receive(parts_.wire(offsets_[have], room * static_cast<std::int64_t>(moved)),
+                        static_cast<int>((rank + have) % ranks), phase::gather);
+      messages_.send(parts_.wire(0, offsets_[moved]), static_cast<int>((rank + ranks - have) % ranks), phase::gather);
+      messages_.start(call.exec, call.comm);
+      messages_.wait_all(call.comm);
+      find_parts(call, heard, have, have + moved, offsets_[have] + messages_.bytes(0), most);
+    }
+    call.faults = heard;
+    call.throw_if_faulty();
+    check_counts(counts_, call.length);
+    std::int64_t total = 0;
+    for (std::int64_t const count : counts_) {
+      if (count > most) {
+        return 0;
+      }
+      total += count;
+    }
+    parts_.pull(call.exec, own_bytes, offsets_[ranks] - own_bytes);
+    indices_.reserve(call.exec, total);
+    values_.reserve(call.exec, total);
+    std::int64_t place = 0;
+    for (std::size_t of = 0; of < ranks; ++of) {
+      std::size_t const at = (of + ranks - rank) % ranks;
+      if (counts_[of] > 0) {
+        pieces_.decode(call.exec, parts_, offsets_[at] + header_bytes, bytes_[at], counts_[of], everything,
+                       indices_.data() + place, values_.data() + place);
+      }
+      place += counts_[of];
+    }
+    return total;
+  }
+
+  // Finds the parts [first, last), this rank's being the first of all, in the bytes before `end`.
+  void find_parts(call_context<E, Comm>& call, first_fault& heard, std::size_t first, std::size_t last,
+                  std::int64_t end, std::int64_t most) {
+    std::size_t const ranks = counts_.size();
+    region const everything{0, call.length};
+    for (std::size_t at = first; at < last; ++at) {
+      auto const of = (static_cast<std::size_t>(call.comm.rank()) + at) % ranks;
+      std::int64_t const offset = offsets_[at];
+      if (end - offset < header_bytes) {
+        throw error(fault::damaged_message, "a message ends before the part of rank " + std::to_string(of));
+      }
+      fault_report const header = call.read_header(parts_.get(call.exec, offset), static_cast<int>(of), phase::gather);
+      heard.hear(header, static_cast<int>(of));
+      counts_[of] = header ? 0 : header.detail;
+      offsets_[at + 1] = offset + header_bytes;
+      if (counts_[of] > 0 && counts_[of] <= most) {
+        bytes_[at] = pieces_.encoded_bytes(call.exec, counts_[of], everything, parts_, offset + header_bytes,
+                                           end - offset - header_bytes);
+        offsets_[at + 1] += pieces::header_bytes + round_up_to_8(bytes_[at]);
+      }
+    }
+  }
+
+  // A lossy format needs to know which of this rank's entries are in the result, and where.
+  result_type with_own(call_context<E, Comm>& call, entries_type all, entries_type own,
+                       std::span<std::int64_t const> boundaries) {
+    if (!is_lossy(pieces_.format())) {
+      return {all, {}, {}};
+    }
+    kept_.reserve(call.exec, own.size());
+    std::int64_t const count =
+        own.size() == 0 ? 0
+                        : common_entries<E, index_type, value_type>(call.exec, own, all.indices, kept_.indices.data(),
+                                                                    kept_.values.data());
+    split_positions<E, index_type>(call.exec, all.indices, boundaries, positions_);
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+      counts_[rank] = positions_.host()[rank + 1] - positions_.host()[rank];
+    }
+    return {all, kept_.entries(count), counts_};
+  }
+
+  static constexpr std::int64_t header_bytes = message_header_bytes;
+
+  GlobalSelector selector_;
+  pieces pieces_;
+  message_group<Comm> messages_;
+  message_buffer<E> parts_{"oktopk::foreseen_gather::parts"}; // rotated, this rank's first
+  buffer<index_type, typename E::memory_space> indices_{"oktopk::foreseen_gather::indices"};
+  buffer<value_type, typename E::memory_space> values_{"oktopk::foreseen_gather::values"};
+  selection_workspace<index_type, value_type, E> part_;
+  selection_workspace<index_type, value_type, E> cut_;
+  selection_workspace<index_type, value_type, E> kept_;
+  search_guess<value_type> guess_; // the result does not depend on it, so it is no state
+  one_rank alone_;
+  shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> offsets_; // of the parts, rotated
+  std::vector<std::int64_t> bytes_;   // of their entries, the same
+};
+
+} // namespace detail
+} // namespace oktopk

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// `foreseen` gives the updates of `exact`, to the bit, in fewer messages where magnitudes move slowly, and goes on as
+// `exact` does where they do not.
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/policies.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/exchange/foreseen.hpp>
+#include <oktopk/format/packed.hpp>
+
+#include <functional>
+
+using namespace oktopk_tests;
+
+namespace {
+
+constexpr std::int64_t length = 3000;
+
+using gradients = std::function<float(moment when, std::int64_t i)>;
+
+template <class Format, class Global>
+using ok_topk_of = oktopk::ok_topk<execution, counting, policies_of<Format, oktopk::exact, Global>>;
+
+/// Calls by the messages of their gathers: how many foresaw the threshold.
+struct observed {
+  int foreseen = 0;
+  int searched = 0; ///< and nothing was gathered before
+  int went_on = 0;  ///< after a gather that was of no use
+  bool within_bound = true;
+};
+
+/// The messages that a rank sends in a phase of a call.
+class message_counter {
+public:
+  explicit message_counter(counting const& comm) : comm_(comm) {}
+  std::int64_t in(oktopk::phase use) {
+    auto& last = last_[static_cast<std::size_t>(use)];
+    auto const now = comm_.of_phase(use).messages_sent;
+    return now - std::exchange(last, now);
+  }
+
+private:
+  counting const& comm_;
+  std::array<std::int64_t, oktopk::phase_count> last_{};
+};
+
+template <class Format>
+observed compare(int ranks, std::int64_t k, int calls, gradients const& gradient) {
+  observed seen;
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    counting quick_messages(comm);
+    counting slow_messages(comm);
+    ok_topk_of<Format, oktopk::foreseen> quick(execution(), quick_messages, {.length = length, .k = k});
+    ok_topk_of<Format, oktopk::exact> slow(execution(), slow_messages, {.length = length, .k = k});
+    message_counter sent(quick_messages);
+    sent.in(oktopk::phase::gather);
+    std::int64_t const steps = oktopk::detail::ceil_log2(ranks);
+    for (int call = 0; call < calls; ++call) {
+      std::vector<float> values(static_cast<std::size_t>(length));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = gradient({comm.rank(), ranks, call}, static_cast<std::int64_t>(i));
+      }
+      auto const accumulator = to_view(values);
+      double const before = quick_messages.total().words_sent();
+      auto const& found = quick(accumulator);
+      double const words = quick_messages.total().words_sent() - before;
+      auto const& expected = slow(accumulator);
+      CAPTURE(ranks, k, call);
+      CHECK(to_vector(found.indices()) == to_vector(expected.indices()));
+      CHECK(bits(to_vector(found.values())) == bits(to_vector(expected.values())));
+      CHECK(to_vector(found.contributed()) == to_vector(expected.contributed()));
+      CHECK(quick.bound_words() >= words);
+      bool const searches = sent.in(oktopk::phase::threshold) > 0;
+      bool const gathers_twice = sent.in(oktopk::phase::gather) > steps;
+      if (comm.rank() == 0) {
+        seen.foreseen += searches ? 0 : 1;
+        seen.searched += searches && !gathers_twice ? 1 : 0;
+        seen.went_on += searches && gathers_twice ? 1 : 0;
+      }
+    }
+  });
+  return seen;
+}
+
+float shared_and_own(moment when, std::int64_t i) {
+  auto const place = static_cast<std::uint64_t>(i);
+  double const shared = heavy_tailed(noise(7, place));
+  double const own = heavy_tailed(noise(8, place, static_cast<std::uint64_t>(when.rank * 1000 + when.iteration)));
+  return static_cast<float>(shared + 0.1 * own);
+}
+
+} // namespace
+
+TEST_CASE("foreseen selects what exact does, and foresees magnitudes that move slowly") {
+  for (int const ranks : rank_counts) {
+    for (std::int64_t const k : {300, 1}) {
+      for (double const drift : {0.99, 1.02}) {
+        CAPTURE(ranks, k, drift);
+        auto const seen = compare<oktopk::coo<>>(ranks, k, 20, [drift](moment when, std::int64_t i) {
+          return shared_and_own(when, i) * static_cast<float>(std::pow(drift, when.iteration));
+        });
+        CHECK(seen.searched + seen.went_on + seen.foreseen == 20);
+        if (ranks > 1 && k == 300) {
+          CHECK(seen.foreseen >= 17);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("foreseen selects what exact does where magnitudes jump, are equal, or are few") {
+  struct input {
+    char const* name;
+    int least_foreseen;
+    int most_foreseen;
+    gradients gradient;
+  };
+  std::vector<input> const inputs{
+      {"ten times less in every third call", 0, 20,
+       [](moment when, std::int64_t i) { return shared_and_own(when, i) * (when.iteration % 3 == 0 ? 0.1F : 1.0F); }},
+      {"another magnitude in every call", 0, 10,
+       [](moment when, std::int64_t i) {
+         auto const order = noise(3, static_cast<std::uint64_t>(when.iteration)) % 20;
+         return shared_and_own(when, i) * static_cast<float>(std::pow(10.0, static_cast<double>(order) - 10));
+       }},
+      {"256 times less in every call, down to nothing", 0, 24,
+       [](moment when, std::int64_t i) { return std::ldexp(shared_and_own(when, i), -8 * when.iteration); }},
+      {"all equal", 0, 24, [](moment, std::int64_t) { return 1.0F; }},
+      {"three magnitudes", 0, 24, [](moment, std::int64_t i) { return static_cast<float>(1 + i % 3); }},
+      {"zeros, then values, then zeros", 0, 24,
+       [](moment when, std::int64_t i) { return when.iteration / 5 % 2 == 0 ? 0.0F : shared_and_own(when, i); }},
+      {"one rank with everything", 0, 24, // in few regions, which get too much of it
+       [](moment when, std::int64_t i) { return when.rank == 0 ? shared_and_own(when, i) : 0.0F; }},
+      {"everything in one region, which moves", 0, 24,
+       [](moment when, std::int64_t i) {
+         return i / 250 == when.iteration % 12 ? shared_and_own(when, i) : shared_and_own(when, i) * 1e-6F;
+       }},
+      {"sums that cancel", 0, 24,
+       [](moment when, std::int64_t i) {
+         float const one = shared_and_own({0, when.ranks, when.iteration}, i);
+         return when.rank % 2 == 0 ? one : -one;
+       }},
+  };
+  for (input const& each : inputs) {
+    for (int const ranks : {2, 5, 16}) {
+      for (std::int64_t const k : {length, std::int64_t(250), std::int64_t(3), std::int64_t(0)}) {
+        CAPTURE(each.name, ranks, k);
+        auto const seen = compare<oktopk::packed<>>(ranks, k, 25, each.gradient);
+        CHECK(seen.foreseen <= (k == 0 ? 25 : each.most_foreseen));
+        CHECK((k != 250 || seen.foreseen >= each.least_foreseen));
+        CHECK(seen.went_on <= 12); // it pauses
+      }
+    }
+  }
+}
