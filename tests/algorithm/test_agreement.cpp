@@ -121,7 +121,7 @@ TEST_CASE("options of policies out of range are the same error on every rank") {
   check_bad_option({.length = 9, .k = 1, .local_select = {.low = nan}}, code, "the band of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .global_select = {.high = 0.9}}, code, "the band of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .global_select = {.high = nan}}, code, "the band of reused_threshold");
-  check_bad_option({.length = 9, .k = 1, .partition = {.tau = 0}}, code, "tau = 0 of evened");
+  check_bad_option({.length = 9, .k = 1, .partition = {.tau = 0}}, code, "tau = 0 of sampled");
   check_bad_option({.length = 9, .k = 1, .schedule = {.bucket = 0}}, code, "bucket = 0 of rotated");
   check_bad_option({.length = 9, .k = 1, .gather = {.ratio = 0.5}}, code, "the ratio of balanced_allgatherv");
   check_bad_option({.length = 9, .k = 1, .gather = {.ratio = nan}}, code, "the ratio of balanced_allgatherv");

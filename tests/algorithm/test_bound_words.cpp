@@ -109,8 +109,9 @@ TEST_CASE("ok_topk keeps its bound however often regions are evened") {
 
 TEST_CASE("ok_topk keeps its bound in stages, and where regions are checked in every call") {
   for (int const ranks : {2, 3, 8, 13, 16}) {
-    for (char const* const options : {"reduce=radix", "reduce=radix(2)", "reduce=radix(3), format=packed",
-                                      "reduce=radix(2), local=unguarded", "partition=sampled(most=1.01)"}) {
+    for (char const* const options :
+         {"reduce=radix", "reduce=radix(2)", "reduce=radix(3), format=packed", "reduce=radix(2), local=unguarded",
+          "partition=sampled(most=1.01, check_from=0)", "global=foreseen"}) {
       CAPTURE(ranks, options);
       CHECK(excess(subject_of("ok_topk(" + std::string(options) + ")"), ranks, 400, 40) <= 0);
     }

@@ -21,7 +21,7 @@ std::vector<float> const one_stands_out = {0, 0, 0, 5};
 } // namespace
 
 TEST_CASE("a global selection of nothing leaves a sound state") {
-  for (std::string const global : {"exact", "reused", "unguarded", "gathered"}) {
+  for (std::string const global : {"exact", "reused", "unguarded", "foreseen", "gathered"}) {
     for (int const ranks : {1, 2, 3, 5}) {
       CAPTURE(global, ranks);
       oktopk::in_process::run(ranks, [&](in_process_communicator comm) {

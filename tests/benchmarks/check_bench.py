@@ -201,7 +201,7 @@ SPARSE = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k
         "recursive_doubling"])
       for start in starts([1, 2, 3, 4, 5, 8], [2, 4])),
     *((*start, crowded, ["ok_topk(global_select=reused,tau=1)", "paper_ok_topk(tau=1)",
-                         *(f"ok_topk(partition={regions})" for regions in ("uniform", "balanced", "evened"))])
+                         *(f"ok_topk(partition={regions})" for regions in ("uniform", "balanced", "evened", "sampled(check_from=0)"))])
       for start in starts([8], [4])),
     *((*start, heavy_tailed, [f"{scheme}(format=packed, values={values})" for scheme in SPARSE])
       for start in starts([1, 3], [3]) for values in ("exact", "bfloat16", "fixed8", "fixed4", "fixed2", "sign")),
@@ -243,7 +243,7 @@ PLAIN = [*SOURCE, "--k", 10]
 BAD_OPTIONS = [
     (["--length", 1000, "--k", 10], "--algorithm"),
     (["--algorithm", "dense,dense", *PLAIN[2:]], "twice"),
-    (["--algorithm", "ok_topk(tau=0)", *PLAIN[2:]], "tau = 0 of evened is not positive"),
+    (["--algorithm", "ok_topk(tau=0)", *PLAIN[2:]], "tau = 0 of sampled is not positive"),
     (["--algorithm", "ring_chunked(codec=zfp, codec_level=message)", *PLAIN[2:]], "zfp"),  # loses, or is not there
     ([*PLAIN, "--colour", "red"], "not expected: --colour red"),
     ([*PLAIN, "--kokkos-colour=red"], "--kokkos-colour"),

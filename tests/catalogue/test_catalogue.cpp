@@ -264,7 +264,7 @@ void refused_on(int rank, std::string const& text, std::string const& others, fa
 TEST_CASE("a wrong text is the same error on every rank, and lists the right ones") {
   refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local, ");
-  refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, sampled, balanced, uniform");
+  refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are sampled, evened, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
@@ -279,7 +279,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
   refused("ok_topk(partition=uniform, tau=3)",
-          "tau goes with partition=evened or partition=sampled or partition=balanced");
+          "tau goes with partition=sampled or partition=evened or partition=balanced");
   refused("ring_chunked(rate=8)", "rate goes with codec=block_float");
   refused("ring(rate=8)", "no option \"rate\" here");
   refused("paper_ok_topk(density=2)", "paper_ok_topk: density = 2 is not in (0, 1]", fault::density_out_of_range);
@@ -289,7 +289,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(reduce=radix(-2))", "\"radix(-2)\" has \"-2\" where KEY=VALUE should be");
   refused("ok_topk(reduce=rotated(2))", "reduce=rotated has no option \"rotated\"");
   refused("ok_topk(reduce=rotated, radix=2)", "radix goes with reduce=radix");
-  refused("ok_topk(tau=0)", "tau = 0 of evened is not positive");
+  refused("ok_topk(tau=0)", "tau = 0 of sampled is not positive");
   refused("ring_chunked(codec=block_float, rate=17)", "is not between 4 and 16");
   refused("dense(", "NAME(KEY=VALUE, ...)");
   refused("ok_topk(local=reused(taw=3))", "ok_topk: local=reused has no option \"taw\"; it has tau_prime, low, high");
@@ -299,7 +299,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(partition=evened(tau=often))", "ok_topk: tau = \"often\" is no integer");
   refused("ok_topk(partition=evened(tau))", "\"evened(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
   refused("ok_topk(partition=fair(tau=3))",
-          "partition = \"fair\" is unknown; there are evened, sampled, balanced, uniform");
+          "partition = \"fair\" is unknown; there are sampled, evened, balanced, uniform");
 }
 
 TEST_CASE("a key that could be meant for different policies is refused, with the form that tells which") {

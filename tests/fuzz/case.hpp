@@ -44,6 +44,7 @@ struct selection_rule {
   double low = 0;
   double high = 0;
   std::int64_t chunk = 0;
+  bool foresees = false; ///< gathers first, and may have to search then
 };
 
 /// How values are coded.
@@ -98,6 +99,7 @@ struct facts {
   std::int64_t tau = 1;
   double partition_rounds = 0; ///< of messages
   bool checks_regions = false; ///< in each call whose regions are not due, a round more
+  bool early_regions = false;  ///< also due in iterations 1, 2, 4, ... below tau
   /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
   std::function<std::vector<int>(int ranks, std::int64_t length, std::int64_t k)> cuts{};
   bool gather_bounded = false;

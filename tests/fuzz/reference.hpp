@@ -117,7 +117,7 @@ inline entries choose_of_chunks(entries const& from, std::int64_t chunk, std::in
 /// where it is a Gaussian one. One that has an age says whether it looked for the exact threshold, and carries it on.
 inline entries choose(selector_call const& call, fuzz_case const& what, std::int64_t iteration, entries const& from) {
   std::int64_t const k = what.k;
-  auto const& [how, tau_prime, low, high, chunk] = call.rule;
+  auto const& [how, tau_prime, low, high, chunk, foresees] = call.rule;
   if (how == choice::gaussian) {
     return choose_gaussian(what.values, from, k, call.selected);
   }

@@ -10,6 +10,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/exchange/balance.hpp>
+#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/radix.hpp>
 #include <oktopk/sgd.hpp>
 
@@ -39,6 +40,10 @@ selection_rule rule_of(std::string_view name, Policy const& how) {
   selection_rule rule{.how = choice::other};
   for (auto const& [each, which] : names) {
     rule.how = each == name ? which : rule.how;
+  }
+  if (name == oktopk::foreseen::name()) {
+    rule.how = choice::exact;
+    rule.foresees = true;
   }
   if constexpr (requires { how.tau_prime; }) {
     rule.tau_prime = how.tau_prime;
@@ -86,8 +91,9 @@ void take_partition(facts& about, Partition const& how) {
     if constexpr (requires { how.rounds; }) {
       about.partition_rounds += how.rounds;
     } else if constexpr (requires { how.most; }) {
-      about.partition_rounds += 129; // 128, and the one that finds them uneven
+      about.partition_rounds += 131; // two of evening, 128 more, and the one that finds them uneven
       about.checks_regions = true;
+      about.early_regions = true;
     }
   } else {
     about.uniform_regions = true;

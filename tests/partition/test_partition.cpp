@@ -101,7 +101,7 @@ TEST_CASE("partitioners keep their contract with other options than the usual on
   check_partitioner(oktopk::balanced({.tau = 1}));
   check_partitioner(oktopk::evened({.tau = 5, .rounds = 0}));
   check_partitioner(oktopk::evened({.tau = 1, .rounds = 7}));
-  check_partitioner(oktopk::sampled({.tau = 1, .most = 1.01}));
+  check_partitioner(oktopk::sampled({.tau = 1, .most = 1.01, .check_from = 0}));
 }
 
 TEMPLATE_TEST_CASE("balanced and evened regions balance what is crowded in the same places, where uniform ones do not",
@@ -229,7 +229,7 @@ TEST_CASE("sampled regions keep their ratio for any selections") {
       CAPTURE(ranks, which);
       which += 1;
       for (double const ratio : {1.05, 1.25, 2.0, 1e300}) {
-        oktopk::sampled const how({.most = ratio});
+        oktopk::sampled const how({.most = ratio, .check_from = 0});
         double total = 0;
         for (int rank = 0; rank < ranks; ++rank) {
           total += static_cast<double>(selected(rank).size());
@@ -247,7 +247,7 @@ TEST_CASE("sampled regions are made anew when a region would get too much, on al
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       counting counted(comm);
       auto call = call_on(counted, length);
-      oktopk::sampled::step<execution, counting> step{oktopk::sampled()};
+      oktopk::sampled::step<execution, counting> step{oktopk::sampled({.check_from = 0})};
       auto const as_array = [](auto const& view) {
         return oktopk::array_ref<std::int64_t const, memory>(view.data(), view.extent(0));
       };
@@ -263,6 +263,28 @@ TEST_CASE("sampled regions are made anew when a region would get too much, on al
     });
   }
   CHECK(oktopk::sampled({.most = 1}).problem() == "most = 1 of sampled is below 1.01");
+}
+
+TEST_CASE("sampled regions are due early, and are checked where k is large for the number of messages") {
+  oktopk::sampled const how({.tau = 20});
+  std::vector<std::int64_t> due;
+  for (std::int64_t iteration = 0; iteration < 61; ++iteration) {
+    how.due(iteration) ? due.push_back(iteration) : void();
+  }
+  CHECK((due == std::vector<std::int64_t>{0, 1, 2, 4, 8, 16, 20, 40, 60}));
+  double const once = oktopk::detail::allreduce_words_at_most(8, 8);
+  CHECK(how.bound_words(8, 3 * 32768 - 1) == 3 * once);
+  CHECK(how.bound_words(8, 3 * 32768) == how.bound_words(8));
+  CHECK(how.bound_words(8) > 100 * once);
+  oktopk::in_process::run(8, [&](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    auto call = call_on(counted, 1000);
+    oktopk::sampled::step<execution, counting> step{oktopk::sampled()};
+    auto const selected = to_view(comm.rank() == 0 ? crowded(3, 1000, 100) : selection());
+    CHECK(step.fits(call, oktopk::array_ref<std::int64_t const, memory>(selected.data(), selected.extent(0)),
+                    std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 0, 0, 1000}));
+    CHECK(counted.total().messages_sent == 0);
+  });
 }
 
 TEST_CASE("sums of counts that no ranks can have are an error") {

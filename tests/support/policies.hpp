@@ -8,7 +8,7 @@
 namespace oktopk_tests {
 
 /// Policies in a list, which is shorter in tests of many of them.
-template <class Format, class Local = oktopk::exact, class Global = oktopk::exact, class Partitioner = oktopk::evened,
+template <class Format, class Local = oktopk::exact, class Global = oktopk::exact, class Partitioner = oktopk::sampled,
           class Schedule = oktopk::rotated, class Gather = oktopk::balanced_allgatherv>
 struct policies_of : oktopk::default_policies {
   using format = Format;

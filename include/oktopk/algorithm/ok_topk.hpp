@@ -9,7 +9,7 @@
 #include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/sampled.hpp>
 
 #include <utility>
 
@@ -25,7 +25,7 @@ namespace oktopk {
 /// k/32 words. If the threshold has left the range of the search, the digits take k/2 words in all. For a small k the
 /// smallest histogram may take more. Sums are formed in a fixed order: the same input gives the same bits in every run.
 /// Both selections are exact by default; the selector `exact` makes this as cheap as a reused threshold. Regions are
-/// `evened`. `paper_policies` has the paper's choices.
+/// `sampled`. `paper_policies` has the paper's choices.
 ///
 /// All ranks make the object together, with the same options and policies; different ones are an `error` on every rank.
 /// The object keeps a copy of the communicator and of the instance. It launches only on this instance and waits for no
@@ -92,7 +92,7 @@ public:
             foreseen_gather_.bound_words(ranks, length_, k_) + global_selection_.bound_words(ranks, length_, k_) +
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
                .total(base::comm_) +
-           partitioner_.bound_words(ranks);
+           detail::partition_words(partitioner_, ranks, k_);
   }
 
   /// The work of a steady call, for even selections; repartitions are too rare to count.

@@ -10,7 +10,7 @@
 
 namespace oktopk {
 
-struct evened;
+struct sampled;
 struct rotated;
 struct balanced_allgatherv;
 
@@ -23,7 +23,7 @@ struct default_policies {
   using format = coo<>;               ///< entries on the wire, and the types of values and indices
   using local_selector = exact;       ///< lines 2 to 4 of Algorithm 1: which entries of a rank
   using global_selector = exact;      ///< lines 9 to 12: which of the sums
-  using partitioner = evened;         ///< lines 5 to 7: who owns which region
+  using partitioner = sampled;        ///< lines 5 to 7: who owns which region
   using schedule = rotated;           ///< line 8: how entries reach the owners of their regions
   using gather = balanced_allgatherv; ///< line 13: how parts reach all ranks
 };

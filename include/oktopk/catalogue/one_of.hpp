@@ -94,6 +94,10 @@ public:
     return std::visit([&](auto const& one) { return one.bound_words(ranks); }, this->chosen_);
   }
 
+  double bound_words(int ranks, std::int64_t k) const {
+    return std::visit([&](auto const& one) { return partition_words(one, ranks, k); }, this->chosen_);
+  }
+
   /// The step of the chosen one.
   template <execution_space E, communicator Comm>
   class step {

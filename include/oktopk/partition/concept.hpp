@@ -41,7 +41,8 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 ///    Region r is [boundaries[r], boundaries[r + 1]); it may be empty.
 ///
 /// A step may have `fits(call, selected, boundaries)`, too: collective, before each call whose regions are not due. False
-/// makes them anew in that call. Then `bound_words` counts both.
+/// makes them anew in that call. Then `bound_words` counts both. A partitioner may have `bound_words(ranks, k)`, too, if
+/// its cost depends on k.
 template <class P, class E, class Comm>
 concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 
@@ -54,6 +55,15 @@ bool regions_fit(Step& step, Call& call, Indices const& selected, std::span<std:
     return step.fits(call, selected, boundaries);
   }
   return true;
+}
+
+/// The most words of a partition for this k.
+template <class Partitioner>
+double partition_words(Partitioner const& how, int ranks, std::int64_t k) {
+  if constexpr (requires { how.bound_words(ranks, k); }) {
+    return how.bound_words(ranks, k);
+  }
+  return how.bound_words(ranks);
 }
 
 } // namespace detail

@@ -6,6 +6,7 @@
 #include <oktopk/partition/balanced.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,22 +14,28 @@
 namespace oktopk {
 
 /// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected in
-/// this very call, and P entries of rounding.
+/// this very call, and P entries of rounding. Then no rank receives more than that in the reduce phase.
 ///
-/// Before entries travel, ranks sum how many of them each region would get: one allreduce of P integers a call. If one
-/// would get too many, the regions are made anew for this call: they begin with those of `balanced`, samples of all
-/// ranks' selections, and rounds of such sums then move each boundary until it is right, by where entries lie on average
-/// and by halves in turn, so at most 2 log2 n rounds; few in practice. An index that several ranks have selected is not
-/// cut, so a region may get P entries more. `evened` is cheaper, and guarantees nothing for selections that move.
+/// Regions are made as those of `evened`, every tau iterations and in iterations 1, 2, 4, ... before the first of these,
+/// since those of the very first gradient fit later ones badly. In any other call ranks first sum how many entries each
+/// region would get: one allreduce of P integers. If one would get too many, the regions are made anew for this call,
+/// with more rounds of such sums, which move each boundary until it is right, by where entries lie on average and by
+/// halves in turn: at most 2 log2 n rounds, few in practice. An index that several ranks have selected is not cut, so a
+/// region may get P entries more.
+///
+/// The sum takes about as long as sending 2048 ceil(log2 P) entries does. So calls with fewer than `check_from`
+/// entries for each of its messages are not checked: it takes about a sixtieth of those that are. 0 checks every call.
 struct sampled {
   struct options {
-    std::int64_t tau = 64; ///< iterations from one repartition to the next in any case, at least 1
-    double most = 1.25;    ///< of the fullest region to the mean, above which regions are made anew; at least 1.01
+    std::int64_t tau = 64;             ///< iterations from one repartition to the next in any case, at least 1
+    double most = 1.25;                ///< of the fullest region to the mean, above which regions are made anew
+    std::int64_t check_from = 1 << 15; ///< k for each message of a check, from which on calls are checked; at least 0
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
       visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
       visit("most", how.most, "fullest region to mean above which regions are made anew", at_least(1.01));
+      visit("check_from", how.check_from, "k for each message of a check from which on calls are checked", at_least(0));
     }
   };
 
@@ -38,21 +45,29 @@ struct sampled {
   std::string describe() const { return detail::describe_options("sampled", options_); }
   std::string problem() const { return detail::fault_of_options("sampled", options_); }
 
-  bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  static double bound_words(int ranks) { return (most_rounds + 2.0) * detail::allreduce_words_at_most(ranks, ranks); }
+  bool due(std::int64_t iteration) const {
+    bool const is_early = iteration < options_.tau && std::has_single_bit(static_cast<std::uint64_t>(iteration));
+    return iteration % options_.tau == 0 || is_early;
+  }
+
+  /// For any k, and for this one.
+  static double bound_words(int ranks) { return words_of(ranks, most_rounds + evening_rounds + 2); }
+  double bound_words(int ranks, std::int64_t k) const {
+    return checks(options_, ranks, k) ? bound_words(ranks) : words_of(ranks, evening_rounds + 1);
+  }
 
   template <execution_space E, communicator Comm>
   class step : detail::balancing_step<E, Comm> {
     using base = detail::balancing_step<E, Comm>;
 
   public:
-    explicit step(sampled const& how) : base(0), most_(how.options_.most) {}
+    explicit step(sampled const& how) : base(evening_rounds), how_(how.options_) {}
 
     /// True if these regions hold for this selection. Collective; the same on all ranks.
     template <gradient_index Index>
     bool fits(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
               std::span<std::int64_t const> boundaries) {
-      if (call.comm.size() == 1) {
+      if (!checks(how_, call.comm.size(), call.k)) {
         return true;
       }
       base::count(call, selected, boundaries);
@@ -63,17 +78,19 @@ struct sampled {
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
                                       array_ref<Index const, typename E::memory_space> const& selected) {
       base::run(call, selected);
-      base::known_.assign(1, {0, 0});
-      for (int round = 0; round < most_rounds && call.comm.size() > 1; ++round) {
+      bool const bounds = checks(how_, call.comm.size(), call.k);
+      bool halves = false;
+      for (int round = 0; round < most_rounds && bounds; ++round) {
         base::count(call, selected, base::boundaries_);
-        if (!base::learn_counts() || are_even()) {
+        bool const moved = base::learn_counts();
+        if (are_even() || (halves && !moved)) {
           break;
         }
         // A boundary whose count is near enough stays. Every other round takes the middle, so that the distance between
         // known counts shrinks whatever lies there.
+        halves = !halves;
         auto const total = static_cast<double>(base::counts_.back());
-        auto const slack = static_cast<std::int64_t>(std::min((most_ - 1) / 2 * total / call.comm.size(), total));
-        bool const halves = round % 2 == 1;
+        auto const slack = static_cast<std::int64_t>(std::min((how_.most - 1) / 2 * total / call.comm.size(), total));
         using known = detail::known_count;
         detail::move_boundaries(base::known_, base::boundaries_, [=](std::int64_t wanted, known low, known high) {
           return wanted - low.below <= slack    ? low.index
@@ -88,7 +105,7 @@ struct sampled {
   private:
     bool are_even() const {
       auto const ranks = static_cast<double>(base::counts_.size());
-      double const most = most_ * (static_cast<double>(base::counts_.back()) / ranks) + ranks;
+      double const most = how_.most * (static_cast<double>(base::counts_.back()) / ranks) + ranks;
       std::int64_t below = 0;
       for (std::int64_t const count : base::counts_) {
         if (static_cast<double>(count - below) > most) {
@@ -99,11 +116,18 @@ struct sampled {
       return true;
     }
 
-    double most_;
+    options how_;
   };
 
 private:
-  static constexpr int most_rounds = 128; // two for each bit of an index
+  static constexpr int most_rounds = 128;  // two for each bit of an index
+  static constexpr int evening_rounds = 2; // as `evened`
+
+  static double words_of(int ranks, int sums) { return sums * detail::allreduce_words_at_most(ranks, ranks); }
+
+  static bool checks(options const& how, int ranks, std::int64_t k) {
+    return ranks > 1 && k / detail::ceil_log2(ranks) >= how.check_from;
+  }
 
   options options_;
 };

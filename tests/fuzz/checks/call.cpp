@@ -164,9 +164,10 @@ void check_form(seen_call const& seen, call_record const& mine) {
 void check_regions(seen_call const& seen) {
   auto const& mine = seen.ranks[0];
   if (mine.after.has_boundaries) {
-    bool const due =
-        mine.before.boundaries.empty() ||
-        (seen.about.uniform_regions ? mine.before.iteration == 0 : mine.before.iteration % seen.about.tau == 0);
+    std::int64_t const now = mine.before.iteration;
+    bool const is_early = seen.about.early_regions && now > 0 && now < seen.about.tau && (now & (now - 1)) == 0;
+    bool const due = mine.before.boundaries.empty() || is_early ||
+                     (seen.about.uniform_regions ? now == 0 : now % seen.about.tau == 0);
     bool const may_be = seen.about.checks_regions && mine.statistics.repartitioned;
     expect(mine.statistics.repartitioned == (due || may_be), "regions",
            due ? "not decided though they were due" : "decided before they were due");
