@@ -107,7 +107,7 @@ TEST_CASE("foreseen selects what exact does, and foresees magnitudes that move s
         });
         CHECK(seen.searched + seen.went_on + seen.foreseen == 20);
         if (ranks > 1 && k == 300) {
-          CHECK(seen.foreseen >= 17);
+          CHECK(seen.foreseen >= 13); // regions are made anew in calls 0, 1, 2, 4, 8 and 16
         }
       }
     }

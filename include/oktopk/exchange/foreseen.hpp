@@ -12,6 +12,7 @@
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -106,9 +107,10 @@ private:
 ///
 /// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for `extra` times more words
 /// in the gather, about k/8 by default, and a selection from k(1 + extra) entries on every rank. That pays where
-/// messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than 2k/P of them, all
-/// ranks see that, and go on as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for
-/// a while, and after several one after the other calls search as `exact` does, up to 32 of them.
+/// messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than twice as many as in
+/// the last result, all ranks see that, and go on as with `exact`; such a call costs up to 4k words more. After it more
+/// sums are gathered for a while, and after several one after the other calls search as `exact` does, up to 32 of them. A
+/// call whose regions are made anew does so, too. `last_call().global_reevaluated` tells of a search.
 ///
 /// With a lossy format the k largest are those of the rounded sums.
 struct foreseen {
@@ -125,12 +127,20 @@ struct foreseen {
   struct state {
     detail::search_guess<Value> guess; ///< as `exact` has it
     detail::foresight<Value> next;
+    std::vector<std::int64_t> counts{}; ///< of the last result, in each rank's region
 
-    bool is_sound(std::int64_t) const { return guess.is_sound() && next.is_sound(); }
+    bool is_sound(std::int64_t) const {
+      return guess.is_sound() && next.is_sound() && std::ranges::all_of(counts, [](std::int64_t count) {
+               return count >= 0 && count <= detail::fault_report::most_detail;
+             });
+    }
 
     void list_facts(agreement& terms) const {
       guess.list_facts(terms);
       next.list_facts(terms);
+      for (std::int64_t const count : counts) {
+        terms.fact("entries of a region", count);
+      }
     }
 
     bool operator==(state const&) const = default;
@@ -140,6 +150,7 @@ struct foreseen {
     static void each_part(State& carried, Visit& visit) {
       detail::search_guess<Value>::each_part(carried.guess, visit);
       detail::foresight<Value>::each_part(carried.next, visit);
+      visit(carried.counts);
     }
   };
 
@@ -160,6 +171,7 @@ struct foreseen {
     auto const chosen = search.run(source, carried.guess);
     bool const has_all = context.k > 0 && chosen.total() == context.k;
     carried.next.learn_search(has_all ? detail::magnitude_from_bits<Value>(search.threshold()) : Value(0));
+    carried.counts.assign(chosen.counts.begin(), chosen.counts.end());
     return chosen;
   }
 
@@ -215,8 +227,12 @@ public:
   static word_bound bound_words(int, std::int64_t, std::int64_t) { return {}; }
 };
 
-/// An allgatherv whose ranks do not know each other's sizes: each part has the number of its entries before it, in two
-/// words, and the fault of its rank in that place. A part of more than `most` entries has its number, and no entries.
+/// An allgatherv (Bruck's) whose ranks do not know each other's sizes: each part has the number of its entries before it,
+/// in two words, and the fault of its rank in that place. A part of more entries than there is room for has its number,
+/// and no entries; there is room for twice as many as the rank had in the last result, and 16.
+///
+/// Parts of neighbours are alike large, as layers are, and what a rank forwards are parts that follow each other. So the
+/// order of ranks is one of long strides: then large parts meet small ones, and messages are about even without a balance.
 template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
   requires foresees<GlobalSelector, typename Format::value_type>
 class foreseen_gather<E, Comm, Format, GlobalSelector> {
@@ -235,44 +251,79 @@ public:
   std::optional<result_type> run(call_context<E, Comm>& call, entries_type sums,
                                  std::span<std::int64_t const> boundaries, state_type& state) {
     auto* const known = selector_.foreseen_in(state);
-    if (known == nullptr || !known->next.is_ready() || call.k == 0 || call.comm.size() == 1) {
+    bool const is_ready = known != nullptr && known->next.is_ready() && call.k > 0 && call.comm.size() > 1 &&
+                          known->counts.size() == static_cast<std::size_t>(call.comm.size()) &&
+                          !call.statistics.repartitioned; // the counts are of these regions
+    if (!is_ready) {
       return {};
     }
     double const extra = selector_.extra();
-    std::int64_t const most = most_of_part(call.k, call.comm.size(), call.length);
+    plan(call, known->counts);
     entries_type const own = own_part(call, sums, known->next.floor(extra));
-    std::int64_t const total = gather(call, own, most);
-    bool const fits = std::ranges::all_of(counts_, [most](std::int64_t count) { return count <= most; });
+    bool const fits = gather(call, own);
+    std::int64_t const total = std::accumulate(counts_.begin(), counts_.end(), std::int64_t(0));
     if (!fits || total < call.k) {
       known->next.learn_miss(fits, extra);
       return {};
     }
+    entries_type const gathered = decoded(call, total);
     stopwatch const timed(call.statistics.select_seconds);
     selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
                                                                          cut_};
     exact_search<E, index_type, value_type, one_rank> search(context);
-    entries_type const gathered{indices_.data(), values_.data(), total};
     auto const chosen = search.run(candidates<index_type, value_type, typename E::memory_space>(gathered), guess_);
     known->next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k, extra);
     known->guess.bracket.learn(search.threshold());
-    return with_own(call, chosen.entries, own, boundaries);
+    split_positions<E, index_type>(call.exec, chosen.entries.indices, boundaries, positions_);
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+      counts_[rank] = positions_.host()[rank + 1] - positions_.host()[rank];
+    }
+    known->counts = counts_;
+    return result_type{chosen.entries, own_of(call, chosen.entries, own), counts_};
   }
 
-  /// One gather that fails: as many entries as parts may have.
+  /// One gather that fails: all the entries for which there is room.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
     if (ranks == 1) {
       return {};
     }
-    region const everything{0, length};
-    auto const part = static_cast<double>(pieces_.capacity(most_of_part(k, ranks, length), everything));
-    return {(ranks - 1) * part / 4, 2.0 * (ranks - 1), static_cast<double>(ceil_log2(ranks))};
+    std::int64_t const half = k + spare * ranks / 2;
+    double const entries = half < length / 2 ? 2.0 * static_cast<double>(half) : static_cast<double>(length);
+    double const rounding = Format::exact_size ? ranks - 1 : 0; // 8 bytes for the value of 4
+    return {split_words_at_most(pieces_.format(), ranks, entries, {0, length}) + rounding,
+            (Format::exact_size ? 2.0 : 4.0) * (ranks - 1), static_cast<double>(ceil_log2(ranks))};
   }
 
 private:
   using pieces = encoded_pieces<E, Format>;
 
-  static std::int64_t most_of_part(std::int64_t k, std::int64_t ranks, std::int64_t length) {
-    return std::min(2 * ((k + ranks - 1) / ranks) + 16, length);
+  static constexpr std::int64_t header_bytes = message_header_bytes;
+  static constexpr std::int64_t spare = 16; // entries of a part whose rank had none
+
+  // The order of ranks, and the room of each part; both the same on all ranks.
+  void plan(call_context<E, Comm>& call, std::span<std::int64_t const> last) {
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    auto stride = static_cast<std::size_t>(0.618 * static_cast<double>(ranks)) + 1;
+    while (std::gcd(stride, ranks) != 1) {
+      stride += 1;
+    }
+    std::size_t own = 0;
+    while (own * stride % ranks != static_cast<std::size_t>(call.comm.rank())) {
+      own += 1;
+    }
+    region const everything{0, call.length};
+    parts_.assign(ranks, {});
+    std::int64_t room = 0;
+    for (std::size_t at = 0; at < ranks; ++at) {
+      part& each = parts_[at];
+      each.rank = static_cast<int>((own + at) * stride % ranks);
+      each.most = std::min(2 * last[static_cast<std::size_t>(each.rank)] + spare, call.length);
+      each.room = header_bytes + pieces_.capacity(each.most, everything);
+      room += each.room;
+    }
+    messages_.reset(2);
+    bytes_.reserve(call.exec, call.comm, room);
+    counts_.assign(ranks, 0);
   }
 
   // The sums that reach the floor; in a call with a fault none, for nobody will use them.
@@ -281,124 +332,124 @@ private:
       return {};
     }
     stopwatch const timed(call.statistics.select_seconds);
-    part_.reserve(call.exec, sums.size());
+    own_.reserve(call.exec, sums.size());
     candidates<index_type, value_type, typename E::memory_space> const from(sums);
-    return part_.entries(compact(call.exec, from, floor, part_));
+    return own_.entries(compact(call.exec, from, floor, own_));
   }
 
-  // Returns the number of entries; the counts of all ranks are in `counts_`.
-  std::int64_t gather(call_context<E, Comm>& call, entries_type own, std::int64_t most) {
+  // False if a part has more entries than there is room for. The counts of all ranks are in `counts_`.
+  bool gather(call_context<E, Comm>& call, entries_type own) {
     profiling_region const profiled("oktopk::foreseen_gather");
-    auto const ranks = static_cast<std::size_t>(call.comm.size());
-    auto const rank = static_cast<std::size_t>(call.comm.rank());
-    region const everything{0, call.length};
-    std::int64_t const room = header_bytes + pieces_.capacity(most, everything);
-    parts_.reserve(call.exec, call.comm, room * static_cast<std::int64_t>(ranks));
-    offsets_.assign(ranks + 1, 0);
-    bytes_.assign(ranks, 0);
-    counts_.assign(ranks, 0);
+    std::size_t const ranks = parts_.size();
     cancel_on_unwind const guard(call.comm, messages_.requests());
     std::int64_t own_bytes = header_bytes;
-    if (own.size() <= most) {
-      own_bytes += pieces_.encode(call.exec, own, everything, parts_, header_bytes);
+    if (own.size() <= parts_[0].most) {
+      own_bytes += pieces_.encode(call.exec, own, {0, call.length}, bytes_, header_bytes);
     }
     fence(call.exec, "oktopk::foreseen_gather::encoded");
-    parts_.put(call.exec, 0, call.header(own.size(), phase::gather));
-    first_fault heard; // a fault of a lower rank than one that this rank has heard of may still arrive
-    find_parts(call, heard, 0, 1, own_bytes, most);
+    bytes_.put(call.exec, 0, call.header(own.size(), phase::gather));
+    first_fault heard; // of all ranks: that of a lower rank than one that this rank has heard of may still arrive
+    std::int64_t end = find_parts(call, heard, 0, 1, own_bytes);
+    std::int64_t const own_end = end;
     for (std::size_t have = 1; have < ranks; have *= 2) {
       std::size_t const moved = std::min(have, ranks - have);
+      std::int64_t room = 0;
+      for (std::size_t at = have; at < have + moved; ++at) {
+        room += parts_[at].room;
+      }
+      std::int64_t const sent = moved < have ? parts_[moved].offset : end;
       messages_.reset(2);
-      messages_.receive(parts_.wire(offsets_[have], room * static_cast<std::int64_t>(moved)),
-                        static_cast<int>((rank + have) % ranks), phase::gather);
-      messages_.send(parts_.wire(0, offsets_[moved]), static_cast<int>((rank + ranks - have) % ranks), phase::gather);
+      messages_.receive(bytes_.wire(end, room), parts_[have].rank, phase::gather);
+      messages_.send(bytes_.wire(0, sent), parts_[ranks - have].rank, phase::gather);
       messages_.start(call.exec, call.comm);
       messages_.wait_all(call.comm);
-      find_parts(call, heard, have, have + moved, offsets_[have] + messages_.bytes(0), most);
+      end = find_parts(call, heard, have, have + moved, end + messages_.bytes(0));
     }
     call.faults = heard;
     call.throw_if_faulty();
-    check_counts(counts_, call.length);
-    std::int64_t total = 0;
-    for (std::int64_t const count : counts_) {
-      if (count > most) {
-        return 0;
+    bytes_.pull(call.exec, own_end, end - own_end);
+    return std::ranges::all_of(
+        parts_, [this](part const& each) { return counts_[static_cast<std::size_t>(each.rank)] <= each.most; });
+  }
+
+  // Finds the parts [first, last), one after the other, before `end`; returns where the last of them ends.
+  std::int64_t find_parts(call_context<E, Comm>& call, first_fault& heard, std::size_t first, std::size_t last,
+                          std::int64_t end) {
+    std::int64_t offset = first == 0 ? 0 : parts_[first - 1].end();
+    for (std::size_t at = first; at < last; ++at) {
+      part& each = parts_[at];
+      each.offset = offset;
+      if (end - offset < header_bytes) {
+        throw error(fault::damaged_message, "a message ends before the part of rank " + std::to_string(each.rank));
       }
-      total += count;
+      fault_report const header = call.read_header(bytes_.get(call.exec, offset), each.rank, phase::gather);
+      heard.hear(header, each.rank);
+      std::int64_t const count = header ? 0 : header.detail;
+      counts_[static_cast<std::size_t>(each.rank)] = count;
+      if (count > 0 && count <= each.most) {
+        each.bytes = pieces_.encoded_bytes(call.exec, count, {0, call.length}, bytes_, offset + header_bytes,
+                                           end - offset - header_bytes);
+        each.with_entries = true;
+      }
+      offset = each.end();
     }
-    parts_.pull(call.exec, own_bytes, offsets_[ranks] - own_bytes);
+    return offset;
+  }
+
+  entries_type decoded(call_context<E, Comm>& call, std::int64_t total) {
     indices_.reserve(call.exec, total);
     values_.reserve(call.exec, total);
-    std::int64_t place = 0;
-    for (std::size_t of = 0; of < ranks; ++of) {
-      std::size_t const at = (of + ranks - rank) % ranks;
-      if (counts_[of] > 0) {
-        pieces_.decode(call.exec, parts_, offsets_[at] + header_bytes, bytes_[at], counts_[of], everything,
-                       indices_.data() + place, values_.data() + place);
-      }
-      place += counts_[of];
-    }
-    return total;
-  }
-
-  // Finds the parts [first, last), this rank's being the first of all, in the bytes before `end`.
-  void find_parts(call_context<E, Comm>& call, first_fault& heard, std::size_t first, std::size_t last,
-                  std::int64_t end, std::int64_t most) {
-    std::size_t const ranks = counts_.size();
-    region const everything{0, call.length};
-    for (std::size_t at = first; at < last; ++at) {
-      auto const of = (static_cast<std::size_t>(call.comm.rank()) + at) % ranks;
-      std::int64_t const offset = offsets_[at];
-      if (end - offset < header_bytes) {
-        throw error(fault::damaged_message, "a message ends before the part of rank " + std::to_string(of));
-      }
-      fault_report const header = call.read_header(parts_.get(call.exec, offset), static_cast<int>(of), phase::gather);
-      heard.hear(header, static_cast<int>(of));
-      counts_[of] = header ? 0 : header.detail;
-      offsets_[at + 1] = offset + header_bytes;
-      if (counts_[of] > 0 && counts_[of] <= most) {
-        bytes_[at] = pieces_.encoded_bytes(call.exec, counts_[of], everything, parts_, offset + header_bytes,
-                                           end - offset - header_bytes);
-        offsets_[at + 1] += pieces::header_bytes + round_up_to_8(bytes_[at]);
+    places_.assign(counts_.size(), 0);
+    std::exclusive_scan(counts_.begin(), counts_.end(), places_.begin(), std::int64_t(0));
+    for (part const& each : parts_) {
+      auto const rank = static_cast<std::size_t>(each.rank);
+      if (each.with_entries) {
+        pieces_.decode(call.exec, bytes_, each.offset + header_bytes, each.bytes, counts_[rank], {0, call.length},
+                       indices_.data() + places_[rank], values_.data() + places_[rank]);
       }
     }
+    return {indices_.data(), values_.data(), total};
   }
 
-  // A lossy format needs to know which of this rank's entries are in the result, and where.
-  result_type with_own(call_context<E, Comm>& call, entries_type all, entries_type own,
-                       std::span<std::int64_t const> boundaries) {
-    if (!is_lossy(pieces_.format())) {
-      return {all, {}, {}};
+  // Those of this rank's entries that are in the result; only a lossy format needs them.
+  entries_type own_of(call_context<E, Comm>& call, entries_type all, entries_type own) {
+    if (!is_lossy(pieces_.format()) || own.size() == 0) {
+      return {};
     }
     kept_.reserve(call.exec, own.size());
-    std::int64_t const count =
-        own.size() == 0 ? 0
-                        : common_entries<E, index_type, value_type>(call.exec, own, all.indices, kept_.indices.data(),
-                                                                    kept_.values.data());
-    split_positions<E, index_type>(call.exec, all.indices, boundaries, positions_);
-    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
-      counts_[rank] = positions_.host()[rank + 1] - positions_.host()[rank];
-    }
-    return {all, kept_.entries(count), counts_};
+    return kept_.entries(common_entries<E, index_type, value_type>(call.exec, own, all.indices, kept_.indices.data(),
+                                                                   kept_.values.data()));
   }
 
-  static constexpr std::int64_t header_bytes = message_header_bytes;
+  // What a rank contributes, in the order of strides from this rank on.
+  struct part {
+    int rank = 0;
+    std::int64_t most = 0; ///< entries
+    std::int64_t room = 0; ///< for these
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0; ///< of the encoded entries
+    bool with_entries = false;
+
+    std::int64_t end() const {
+      return offset + header_bytes + (with_entries ? pieces::header_bytes + round_up_to_8(bytes) : 0);
+    }
+  };
 
   GlobalSelector selector_;
   pieces pieces_;
   message_group<Comm> messages_;
-  message_buffer<E> parts_{"oktopk::foreseen_gather::parts"}; // rotated, this rank's first
+  message_buffer<E> bytes_{"oktopk::foreseen_gather::bytes"};
   buffer<index_type, typename E::memory_space> indices_{"oktopk::foreseen_gather::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::foreseen_gather::values"};
-  selection_workspace<index_type, value_type, E> part_;
+  selection_workspace<index_type, value_type, E> own_;
   selection_workspace<index_type, value_type, E> cut_;
   selection_workspace<index_type, value_type, E> kept_;
   search_guess<value_type> guess_; // the result does not depend on it, so it is no state
   one_rank alone_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
-  std::vector<std::int64_t> counts_;
-  std::vector<std::int64_t> offsets_; // of the parts, rotated
-  std::vector<std::int64_t> bytes_;   // of their entries, the same
+  std::vector<part> parts_;
+  std::vector<std::int64_t> counts_; // of all ranks
+  std::vector<std::int64_t> places_; // of their entries
 };
 
 } // namespace detail

@@ -90,11 +90,11 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
   double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
   double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
-  // A gather that foresees has up to twice the mean and 16 entries of a rank, and a header of each.
-  double const part = 2 * std::ceil(k / ranks) + 16;
+  // A gather that foresees: twice the last result and 16 entries of each rank, a header of each.
+  double const most = 2 * k + 16 * ranks;
   double const foreseen = !about.global.foresees ? 0
-                          : about.exact_size     ? others * (e * part + 2 + (e == 3 ? 1 : 0))
-                                                 : words_of_pieces(seen, others * part, ranks) + others * 2;
+                          : about.exact_size     ? e * most + others * (2 + (e == 3 ? 1 : 0))
+                                                 : words_of_pieces(seen, most, ranks) + others * 2;
   if (!gathers) {
     expect_at_most("balance and gather", sent(phase::balance) + sent(phase::gather),
                    (bounded ? balanced : uneven) + foreseen);
