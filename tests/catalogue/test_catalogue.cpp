@@ -266,7 +266,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local, ");
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are sampled, evened, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
-  refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
+  refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, foreseen, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
   refused("topk_a(format=packed, values=gzip)", "there are exact, bfloat16, fixed8, fixed4, fixed2, sign");
   refused("ok_topk(values=sign)", "ok_topk: values goes with format=packed");

@@ -100,6 +100,21 @@ void take_partition(facts& about, Partition const& how) {
   }
 }
 
+template <class Gather>
+void take_gather(facts& about, Gather const& how) {
+  if constexpr (requires { how.chosen; }) {
+    std::visit([&](auto const& one) { take_gather(about, one.options); }, how.chosen);
+  } else if constexpr (requires { how.piece; }) {
+    about.gather_bounded = true;
+    about.ring_pieces = 1 + 1 / how.piece;
+  } else {
+    about.paper_gather = !requires { how.bound_sent; };
+    if constexpr (requires { how.bound_sent; }) {
+      about.gather_bounded = how.bound_sent;
+    }
+  }
+}
+
 /// The word between two parts of a text.
 inline std::string between(std::string const& text, std::string const& before, char after) {
   auto const at = text.find(before);
@@ -125,10 +140,7 @@ facts facts_of(std::string name, typename Allreduce::options const& how) {
     about.global = rule_of_options(between(state, "global ", ','), how.global_select);
     take_partition(about, how.partition);
     take_schedule(about, how.schedule);
-    about.paper_gather = !requires { how.gather.bound_sent; };
-    if constexpr (requires { how.gather.bound_sent; }) {
-      about.gather_bounded = how.gather.bound_sent;
-    }
+    take_gather(about, how.gather);
   } else if constexpr (requires { how.return_dropped; }) {
     about.kind = family::gtopk;
     about.return_dropped = how.return_dropped;

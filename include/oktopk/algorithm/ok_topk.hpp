@@ -103,11 +103,12 @@ public:
     double const sums = detail::expected_union(ranks, k, n) / ranks;
     double const extra = detail::foreseen_extra<value_type>(global_selector_type(how.global_select));
     double const gathered = k * (1 + extra);
+    using gather_step = typename gather_type::template step<E, Comm, format_type>;
     return selecting +
            decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
            (extra > 0 ? detail::call_cost{.selected = sums + gathered, .passes = 2}
                       : decltype(global_selection_)::expected_cost(ranks, sums, k)) +
-           gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, gathered);
+           gather_step::expected_cost(gather_type(how.gather), how.format, ranks, n, gathered);
   }
 
   /// As in `gradient_allreduce`.

@@ -250,6 +250,7 @@ struct any_policies : with_format<Format> {
   using global_selector = any_global_selector;
   using partitioner = any_partitioner;
   using schedule = any_schedule;
+  using gather = any_gather;
 };
 
 template <execution_space E, communicator Comm, sparse_format Format>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
@@ -155,6 +156,57 @@ public:
   std::vector<int> groups(int ranks, std::int64_t length, std::int64_t k) const {
     return std::visit([&](auto const& one) { return groups_of(one, ranks, length, k); }, this->chosen_);
   }
+};
+
+/// A gather that is one of several.
+template <class... Gathers>
+class one_of_gathers : public detail::one_of<Gathers...> {
+  using base = detail::one_of<Gathers...>;
+
+public:
+  using typename base::options;
+
+  one_of_gathers() : base(options{}) {}
+  explicit one_of_gathers(options const& how) : base(how) {}
+
+  /// The step of the chosen one.
+  template <execution_space E, communicator Comm, sparse_format Format>
+  class step {
+  public:
+    step(one_of_gathers const& how, Format const& format) {
+      detail::with_index<sizeof...(Gathers)>(how.chosen_.index(), [&](auto which) {
+        chosen_.template emplace<which() + 1>(std::get<which()>(how.chosen_), format);
+      });
+    }
+
+    gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
+                            std::span<std::int64_t const> sizes) {
+      gathered<Format, E> all;
+      detail::with_index<sizeof...(Gathers)>(
+          chosen_.index() - 1, [&](auto which) { all = std::get<which() + 1>(chosen_).run(call, mine, sizes); });
+      return all;
+    }
+
+    word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
+      word_bound all;
+      detail::with_index<sizeof...(Gathers)>(chosen_.index() - 1, [&](auto which) {
+        all = std::get<which() + 1>(chosen_).bound_words(ranks, length, entries);
+      });
+      return all;
+    }
+
+    static call_cost expected_cost(one_of_gathers const& how, Format const& format, int ranks, double length,
+                                   double entries) {
+      return std::visit(
+          [&]<class One>(One const& one) {
+            return One::template step<E, Comm, Format>::expected_cost(one, format, ranks, length, entries);
+          },
+          how.chosen_);
+    }
+
+  private:
+    std::variant<std::monostate, typename Gathers::template step<E, Comm, Format>...> chosen_;
+  };
 };
 
 /// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.

@@ -8,6 +8,7 @@
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/radix.hpp>
+#include <oktopk/exchange/ring.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -62,6 +63,11 @@ inline constexpr std::tuple schedules{
                                "summed on the way, in stages of few messages; radix(16) has 16 groups a stage"},
 };
 
+inline constexpr std::tuple gathers{
+    detail::alternative<balanced_allgatherv>{"doubling", "by doubling, after uneven parts were balanced: the paper's"},
+    detail::alternative<ring_allgatherv>{"ring", "in a ring: every entry once, whatever the parts are"},
+};
+
 /// A sparse format for any value and index type.
 template <template <gradient_value, gradient_index> class Format>
 struct format_alternative {
@@ -107,6 +113,7 @@ using any_local_selector = detail::one_of_list<detail::one_of_selectors, decltyp
 using any_global_selector = detail::one_of_list<detail::one_of_selectors, decltype(global_selectors)>::type;
 using any_partitioner = detail::one_of_list<detail::one_of_partitioners, decltype(partitioners)>::type;
 using any_schedule = detail::one_of_list<detail::one_of_schedules, decltype(schedules)>::type;
+using any_gather = detail::one_of_list<detail::one_of_gathers, decltype(gathers)>::type;
 
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;
@@ -119,6 +126,9 @@ constexpr auto const& alternatives_of(any_partitioner::options const&) {
 }
 constexpr auto const& alternatives_of(any_schedule::options const&) {
   return schedules;
+}
+constexpr auto const& alternatives_of(any_gather::options const&) {
+  return gathers;
 }
 
 } // namespace oktopk::catalogue

@@ -410,7 +410,8 @@ public:
   }
 
   /// Parts of entries/P, which need no balancing.
-  static detail::call_cost expected_cost(Format const& format, int ranks, double length, double entries) {
+  static detail::call_cost expected_cost(balanced_allgatherv const&, Format const& format, int ranks, double length,
+                                         double entries) {
     return encoded_allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, entries / ranks);
   }
 

@@ -85,9 +85,10 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
                  reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
   bool const bounded = about.gather_bounded;
-  double const part_rounding = others * (e + (e == 3 ? 1 : 0));
+  double const ring = about.ring_pieces * ranks; // pieces of a gather in a ring
+  double const part_rounding = others * (e + (e == 3 ? 1 : 0)) + (e == 3 ? ring : 0);
   // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
-  double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
+  double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, std::max(2 * ranks, ring));
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
   double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
   // A gather that foresees: twice the last result and 16 entries of each rank, a header of each.
@@ -119,7 +120,8 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
          " messages sent to reduce and ", reduce.messages_received, " received, not one for each peer or other group");
   auto const second = mine.traffic[static_cast<std::size_t>(phase::balance)].messages_sent +
                       mine.traffic[static_cast<std::size_t>(phase::gather)].messages_sent;
-  expect(static_cast<double>(second) <= ranks + (gathers || about.global.foresees ? 2 : 1) * levels(seen.ranks.size()),
+  expect(static_cast<double>(second) <=
+             ring + ranks + (gathers || about.global.foresees ? 2 : 1) * levels(seen.ranks.size()),
          "messages", second, " messages sent to balance and gather");
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
   // A selection that nothing bounds beforehand counts in the bound as it was.
