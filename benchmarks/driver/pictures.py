@@ -220,32 +220,35 @@ def headline(times, best, rate):
 
 
 def scaling(rows, title, note):
-    """Time over the number of ranks, one line per scheme, both axes logarithmic."""
-    figure, axes = figure_of(4.6, title, note)
+    """Time and messages over the number of ranks, one line per scheme, all axes logarithmic."""
+    figure, both = figure_of(4.6, title, note, ncols=2)
     ranks = sorted(set(column(rows, "ranks")))
-    times = column(rows, "milliseconds")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ranks, [f"{each:.0f}" for each in ranks])
-    axes.set_xticks([], minor=True)
-    logarithmic(axes.yaxis, min(times) / 1.5, max(times) * 1.5)
     ends = {}
-    for name, of in grouped(rows).items():
-        points = sorted(zip(column(of, "ranks"), column(of, "milliseconds")))
-        color, marker, line = style_of(name)
-        # Hollow markers and dashes: a line under another stays visible.
-        hollow = line != "-"
-        drawn, = axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
-                           linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
-                           markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3,
-                           label=f"{name}  {number(points[-1][1])}{THIN_SPACE}ms")
-        ends[drawn] = points[-1][1]
+    for axes, figures, what in zip(both, ("milliseconds", "messages_sent_max"),
+                                   ("ms per iteration", "messages of a rank")):
+        values = column(rows, figures)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ranks, [f"{each:.0f}" for each in ranks])
+        axes.set_xticks([], minor=True)
+        logarithmic(axes.yaxis, min(values) / 1.5, max(values) * 1.5)
+        for name, of in grouped(rows).items():
+            points = sorted(zip(column(of, "ranks"), column(of, figures)))
+            color, marker, line = style_of(name)
+            # Hollow markers and dashes: a line under another stays visible.
+            hollow = line != "-"
+            drawn, = axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
+                               linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
+                               markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3,
+                               label=f"{name}  {number(points[-1][1])}{THIN_SPACE}ms")
+            if axes is both[0]:
+                ends[drawn] = points[-1][1]
+        grid(axes.xaxis)
+        grid(axes.yaxis)
+        axes.set_xlabel("ranks")
+        axes.set_title(what, fontsize=10)
     # In the order of the lines' ends.
-    axes.legend(handles=sorted(ends, key=ends.get, reverse=True), loc="center left", bbox_to_anchor=(1.01, 0.5),
-                frameon=False)
-    grid(axes.xaxis)
-    grid(axes.yaxis)
-    axes.set_xlabel("ranks")
-    axes.set_ylabel("ms per iteration (logarithmic axes)")
+    both[1].legend(handles=sorted(ends, key=ends.get, reverse=True), loc="center left", bbox_to_anchor=(1.01, 0.5),
+                   frameon=False)
     return figure
 
 

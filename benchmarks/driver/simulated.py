@@ -18,6 +18,7 @@ from . import arguments, pictures, programs, results, tables
 HERE = programs.ROOT / "benchmarks" / "simulated"
 BERT = 133547324  # parameters of BERT in the paper (Table 2)
 DENSITY = 0.01
+WARMUP = 5  # the first iterations make regions anew in turn: these are not measured
 TITLE = "Communication of BERT's gradient over the number of ranks"
 NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no "
         f"time. n = {BERT:,}, density 1 %.")
@@ -45,6 +46,8 @@ def add_options(parser):
                         help="simulate n / FACTOR entries on links of bandwidth / FACTOR (default: "
                         "by scheme what 256 ranks can do in 16 GiB: 32 for ok_topk, 256 for "
                         "topk_a, 512 for gaussian_k, else 128)")
+    parser.add_argument("--density", type=float, default=DENSITY, metavar="D",
+                        help="share of the entries to select (default: %(default)s)")
     parser.add_argument("--allreduce", metavar="NAME", default="rab_rdb",
                         help="what MPI_Allreduce does, in SMPI's words; rab_rdb is Rabenseifner's")
     parser.add_argument("--platform", type=pathlib.Path, metavar="FILE",
@@ -79,7 +82,7 @@ def simulate(given, scratch, bench, name, ranks, factor):
                   "-hostfile", scratch / "hosts", *MODEL, f"--cfg=smpi/allreduce:{given.allreduce}",
                   # smpirun cuts arguments at blanks.
                   *private, bench, "--algorithm", name.replace(" ", ""), "--length", BERT // factor,
-                  "--density", DENSITY, "--warmup", 1, "--steps", given.steps, "--no-verify",
+                  "--density", given.density, "--warmup", WARMUP, "--steps", given.steps, "--no-verify",
                   "--csv", scratch / "steps.csv",
                   # A rank with a time limit asks again and again, which SMPI lets take time.
                   *(arguments.deadline(given) or ["--deadline", "0"]), *given.passed_on],
@@ -124,7 +127,7 @@ def run(given):
             programs.say(f"    {rows[-1]['milliseconds']} ms")
             results.write(given.csv, rows)  # what was measured before a failure is not lost
     print("\nSimulated time of communication per iteration in ms, "
-          f"n = {BERT:,}, density {DENSITY}:\n")
+          f"n = {BERT:,}, density {given.density}:\n")
     print(tables.scaling(rows))
     if given.plot:
         pictures.draw(results.read(given.csv), given.plot, TITLE, NOTE)

@@ -142,3 +142,64 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
     }
   });
 }
+
+namespace {
+
+/// The entries that any rank sends or receives in any call, in words, to the least that they can be: 4k(P-1)/P.
+double most_entries(std::string const& text, int ranks, shape what, filling const& gradient) {
+  double most = 0;
+  for (auto const& rank : run(subject_of(text), ranks, what, gradient)) {
+    for (call_record const& call : rank) {
+      oktopk::traffic all;
+      double headers = 0;
+      for (auto const use : {oktopk::phase::reduce, oktopk::phase::balance, oktopk::phase::gather}) {
+        all += call.traffic[static_cast<std::size_t>(use)];
+        headers += use == oktopk::phase::reduce ? 2.0 * (ranks - 1) : 0;
+      }
+      most = std::max({most, all.words_sent() - headers, all.words_received() - headers});
+    }
+  }
+  return most / (4.0 * static_cast<double>(what.k) * (ranks - 1) / ranks);
+}
+
+} // namespace
+
+TEST_CASE("no rank sends or receives much more than the least, whatever is selected") {
+  constexpr int ranks = 16;
+  constexpr shape what{60000, 2000, 10};
+  auto const large_where = [](auto const& is_large) {
+    return [=](moment when, numbers& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        double const noisy = heavy_tailed(noise(static_cast<std::uint64_t>(when.rank), i));
+        values[i] = is_large(when, static_cast<std::int64_t>(i)) ? 1000 * noisy * (1 + when.iteration) : 0.001 * noisy;
+      }
+    };
+  };
+  struct input {
+    char const* name;
+    filling gradient;
+  };
+  for (input const &each : std::vector<input>{
+           {"in another place in every call", large_where([](moment when, std::int64_t i) {
+              auto const begin =
+                  number_in(0, what.length - what.k, noise(17, static_cast<std::uint64_t>(when.iteration)));
+              return i >= begin && i < begin + what.k;
+            })},
+           {"everything in one sixteenth, which moves", large_where([](moment when, std::int64_t i) {
+              return i / 3750 == when.iteration * 5 % 16 && (i + when.rank) % 2 == 0;
+            })},
+           {"disjoint selections", large_where([](moment when, std::int64_t i) { return i / 3750 == when.rank; })},
+           {"disjoint selections that move", large_where([](moment when, std::int64_t i) {
+              return i / 3750 == (when.rank * 3 + when.iteration * 7) % 16;
+            })},
+           {"one rank with everything",
+            large_where([](moment when, std::int64_t i) { return when.rank == 3 && i % 7 == when.iteration % 7; })},
+           {"as dense as the rank likes", large_where([](moment when, std::int64_t i) {
+              return i % (1 + (when.rank + when.iteration) % 5) == 0 && i < 20000;
+            })},
+       }) {
+    CAPTURE(each.name);
+    CHECK(most_entries("ok_topk(partition=sampled(check_from=0), gather=ring)", ranks, what, each.gradient) <= 1.15);
+    CHECK(most_entries("ok_topk(partition=evened)", ranks, what, each.gradient) > 1); // what it takes without
+  }
+}
