@@ -4,6 +4,7 @@
 #include "select/suite.hpp"
 
 #include <oktopk/algorithm/paper_ok_topk.hpp>
+#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
@@ -36,4 +37,8 @@ TEST_CASE("chunked is a selector of one rank") {
 
 TEST_CASE("gathered_threshold is a selector of several ranks") {
   check_selector(oktopk::gathered_threshold({.tau_prime = 3}));
+}
+
+TEST_CASE("foreseen is a selector, also where nothing is gathered before") {
+  check_selector(oktopk::foreseen(), {.exactly_k = true});
 }
