@@ -252,8 +252,9 @@ public:
                                  std::span<std::int64_t const> boundaries, state_type& state) {
     auto* const known = selector_.foreseen_in(state);
     bool const is_ready = known != nullptr && known->next.is_ready() && call.k > 0 && call.comm.size() > 1 &&
+                          !call.statistics.repartitioned && // the counts are of these regions
                           known->counts.size() == static_cast<std::size_t>(call.comm.size()) &&
-                          !call.statistics.repartitioned; // the counts are of these regions
+                          std::accumulate(known->counts.begin(), known->counts.end(), std::int64_t(0)) <= call.length;
     if (!is_ready) {
       return {};
     }
