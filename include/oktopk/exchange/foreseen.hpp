@@ -25,7 +25,8 @@ namespace detail {
 template <gradient_value Value>
 struct foresight {
   Value kth = 0;                   ///< the last k-th magnitude; none yet when 0
-  signed_bits_of<Value> reach = 0; ///< patterns from the floor to it; none learnt yet when 0
+  signed_bits_of<Value> drift = 0; ///< patterns by which it moves from call to call, smoothed
+  signed_bits_of<Value> reach = 0; ///< patterns from the floor to where it is expected; none learnt yet when 0
   std::int64_t misses = 0;         ///< gathers that failed of late, up to `most_misses`
   std::int64_t pause = 0;          ///< calls until a gather is tried again
   std::int64_t hits = 0;           ///< gathers that did not fail since one did
@@ -34,21 +35,21 @@ struct foresight {
   static constexpr signed_bits_of<Value> octave = signed_bits_of<Value>(1) << (std::numeric_limits<Value>::digits - 1);
 
   bool is_sound() const {
-    return is_finite_magnitude(kth) && reach >= 0 && reach <= octave && misses >= 0 && misses <= most_misses &&
-           pause >= 0 && pause <= (1 << most_misses) && hits >= 0;
+    return is_finite_magnitude(kth) && drift >= -octave && drift <= octave && reach >= 0 && reach <= octave &&
+           misses >= 0 && misses <= most_misses && pause >= 0 && pause <= (1 << most_misses) && hits >= 0;
   }
 
   bool is_ready() const { return kth > 0 && pause == 0; }
 
   /// The pattern of the magnitude that `extra` times k sums more than k should reach.
   bits_of<Value> floor(double extra) const {
-    auto const last = static_cast<signed_bits_of<Value>>(magnitude_bits(kth));
-    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(last - within(reach, extra), 1));
+    auto const next = static_cast<signed_bits_of<Value>>(magnitude_bits(kth)) + drift;
+    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(next - within(reach, extra), 1));
   }
 
   /// Learns the k-th magnitude of a search; 0 if there were not so many sums.
   void learn_search(Value found) {
-    kth = found;
+    move_to(found);
     pause = std::max<std::int64_t>(pause - 1, 0);
   }
 
@@ -60,7 +61,7 @@ struct foresight {
     double const surplus = static_cast<double>(std::max<std::int64_t>(gathered - k, 1));
     double const before = static_cast<double>(within(reach, extra));
     reach = limited(std::clamp(below * (wanted / surplus), before / 2, before * 2));
-    kth = found;
+    move_to(found);
     hits += 1;
     misses -= hits % 16 == 0 && misses > 0 ? 1 : 0;
   }
@@ -74,8 +75,8 @@ struct foresight {
   }
 
   void list_facts(agreement& terms) const {
-    terms.fact("foreseen magnitude", kth).fact("reach", reach).fact("misses", misses).fact("pause", pause);
-    terms.fact("hits", hits);
+    terms.fact("foreseen magnitude", kth).fact("drift", drift).fact("reach", reach);
+    terms.fact("misses", misses).fact("pause", pause).fact("hits", hits);
   }
 
   bool operator==(foresight const&) const = default;
@@ -83,6 +84,7 @@ struct foresight {
   template <class Foresight, class Visit>
   static void each_part(Foresight& carried, Visit& visit) {
     visit(carried.kth);
+    visit(carried.drift);
     visit(carried.reach);
     visit(carried.misses);
     visit(carried.pause);
@@ -90,6 +92,15 @@ struct foresight {
   }
 
 private:
+  // A jump tells nothing of the next call.
+  void move_to(Value found) {
+    auto const moved = static_cast<signed_bits_of<Value>>(magnitude_bits(found)) -
+                       static_cast<signed_bits_of<Value>>(magnitude_bits(kth));
+    bool const jumps = kth == 0 || found == 0 || moved > octave / 4 || moved < -octave / 4;
+    drift = jumps ? 0 : drift + (moved - drift) / 4;
+    kth = found;
+  }
+
   static signed_bits_of<Value> limited(double patterns) {
     return static_cast<signed_bits_of<Value>>(std::clamp(patterns, 64.0, static_cast<double>(octave)));
   }
@@ -106,7 +117,7 @@ private:
 /// k-th one is gathered at once, and every rank cuts it to k entries.
 ///
 /// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for `extra` times more words
-/// in the gather, about k/8 by default, and a selection from k(1 + extra) entries on every rank. That pays where
+/// in the gather, k/32 by default, and a selection from k(1 + extra) entries on every rank. That pays where
 /// messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than twice as many as in
 /// the last result, all ranks see that, and go on as with `exact`; such a call costs up to 4k words more. After it more
 /// sums are gathered for a while, and after several one after the other calls search as `exact` does, up to 32 of them. A
@@ -115,7 +126,7 @@ private:
 /// With a lossy format the k largest are those of the rounded sums.
 struct foreseen {
   struct options {
-    double extra = 0.125; ///< sums that are gathered beyond k, in multiples of k; above 0, at most 1
+    double extra = 1.0 / 32; ///< sums that are gathered beyond k, in multiples of k; above 0, at most 1
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -231,8 +242,8 @@ public:
 /// in two words, and the fault of its rank in that place. A part of more entries than there is room for has its number,
 /// and no entries; there is room for twice as many as the rank had in the last result, and 16.
 ///
-/// Parts of neighbours are alike large, as layers are, and what a rank forwards are parts that follow each other. So the
-/// order of ranks is one of long strides: then large parts meet small ones, and messages are about even without a balance.
+/// A rank forwards parts that follow each other in an order of ranks. That is one in which large parts, by the last
+/// result, are far from each other and meet small ones: so messages are about even without a balance.
 template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
   requires foresees<GlobalSelector, typename Format::value_type>
 class foreseen_gather<E, Comm, Format, GlobalSelector> {
@@ -298,26 +309,41 @@ public:
 private:
   using pieces = encoded_pieces<E, Format>;
 
+  static std::uint32_t reversed_bits(std::uint32_t bits) {
+    std::uint32_t reversed = 0;
+    for (int i = 0; i < 32; ++i) {
+      reversed |= (bits >> i & 1U) << (31 - i);
+    }
+    return reversed;
+  }
+
   static constexpr std::int64_t header_bytes = message_header_bytes;
   static constexpr std::int64_t spare = 16; // entries of a part whose rank had none
 
   // The order of ranks, and the room of each part; both the same on all ranks.
   void plan(call_context<E, Comm>& call, std::span<std::int64_t const> last) {
-    auto const ranks = static_cast<std::size_t>(call.comm.size());
-    auto stride = static_cast<std::size_t>(0.618 * static_cast<double>(ranks)) + 1;
-    while (std::gcd(stride, ranks) != 1) {
-      stride += 1;
+    std::size_t const ranks = last.size();
+    by_size_.resize(ranks);
+    places_.resize(ranks);
+    std::iota(by_size_.begin(), by_size_.end(), 0);
+    std::iota(places_.begin(), places_.end(), 0);
+    std::ranges::sort(by_size_, [&](std::int64_t a, std::int64_t b) {
+      auto const size_of = [&](std::int64_t rank) { return last[static_cast<std::size_t>(rank)]; };
+      return size_of(a) != size_of(b) ? size_of(a) > size_of(b) : a < b;
+    });
+    // Halves in turn: 0, P/2, P/4, 3P/4, ...
+    std::ranges::sort(places_, {}, [](std::int64_t place) { return reversed_bits(static_cast<std::uint32_t>(place)); });
+    order_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      order_[static_cast<std::size_t>(places_[i])] = static_cast<int>(by_size_[i]);
     }
-    std::size_t own = 0;
-    while (own * stride % ranks != static_cast<std::size_t>(call.comm.rank())) {
-      own += 1;
-    }
+    std::ranges::rotate(order_, std::ranges::find(order_, call.comm.rank()));
     region const everything{0, call.length};
     parts_.assign(ranks, {});
     std::int64_t room = 0;
     for (std::size_t at = 0; at < ranks; ++at) {
       part& each = parts_[at];
-      each.rank = static_cast<int>((own + at) * stride % ranks);
+      each.rank = order_[at];
       each.most = std::min(2 * last[static_cast<std::size_t>(each.rank)] + spare, call.length);
       each.room = header_bytes + pieces_.capacity(each.most, everything);
       room += each.room;
@@ -422,7 +448,7 @@ private:
                                                                    kept_.values.data()));
   }
 
-  // What a rank contributes, in the order of strides from this rank on.
+  // What a rank contributes, in the order of ranks, from this rank on.
   struct part {
     int rank = 0;
     std::int64_t most = 0; ///< entries
@@ -449,8 +475,10 @@ private:
   one_rank alone_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
   std::vector<part> parts_;
+  std::vector<int> order_; // of the ranks
+  std::vector<std::int64_t> by_size_;
   std::vector<std::int64_t> counts_; // of all ranks
-  std::vector<std::int64_t> places_; // of their entries
+  std::vector<std::int64_t> places_; // in the order; of their entries
 };
 
 } // namespace detail
