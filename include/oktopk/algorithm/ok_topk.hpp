@@ -6,7 +6,6 @@
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/sampled.hpp>

@@ -6,6 +6,7 @@
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/compact.hpp>
@@ -198,45 +199,6 @@ private:
 };
 
 namespace detail {
-
-/// A global selector that is, or may be, `foreseen`.
-template <class S, class Value>
-concept foresees = requires(S const& selector, typename S::template state<Value>& carried) {
-  { selector.extra() } -> std::same_as<double>; // 0 if it is not
-  { selector.foreseen_in(carried) } -> std::same_as<foreseen::state<Value>*>;
-};
-
-/// What it gathers beyond k, in multiples of k; nothing if it is another one.
-template <class Value, class S>
-double foreseen_extra(S const& selector) {
-  if constexpr (foresees<S, Value>) {
-    return selector.extra();
-  }
-  return 0;
-}
-
-/// The result of lines 9 to 13 of Algorithm 1.
-template <sparse_format Format, execution_space E>
-struct global_result {
-  entries_of<Format, E> all;            ///< the same on all ranks
-  entries_of<Format, E> own;            ///< of this rank's region, before they were encoded
-  std::span<std::int64_t const> counts; ///< of each rank's entries, where the format is lossy
-};
-
-/// Lines 9 to 13 at once, for a global selector that foresees its threshold; nothing for another one.
-template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
-class foreseen_gather {
-public:
-  foreseen_gather(GlobalSelector const&, Format const&) {}
-
-  template <class State>
-  std::optional<global_result<Format, E>> run(call_context<E, Comm>&, entries_of<Format, E>,
-                                              std::span<std::int64_t const>, State&) {
-    return {};
-  }
-
-  static word_bound bound_words(int, std::int64_t, std::int64_t) { return {}; }
-};
 
 /// An allgatherv (Bruck's) whose ranks do not know each other's sizes: each part has the number of its entries before it,
 /// in two words, and the fault of its rank in that place. A part of more entries than there is room for has its number,
