@@ -107,7 +107,8 @@ TEST_CASE("balancing that is worth no message is never done, and the widest opti
 }
 
 TEST_CASE("periods and rounds without end are served") {
-  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, reused_policies>>(
+  using policies = policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::evened>;
+  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, policies>>(
       5,
       {.length = 500,
        .k = 500,
