@@ -5,7 +5,6 @@
 
 #include "averager.hpp"
 
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/version.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/density.hpp>
@@ -17,19 +16,12 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <functional>
 #include <future>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace py = pybind11;
 
@@ -175,8 +167,10 @@ public:
     using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
     auto const counted = pointer::unsafe_reclaim_from_nonowning(&group);
     auto const beside = pointer::unsafe_reclaim_from_nonowning(&of_allreduce);
+    using oktopk::detail::on_non_finite;
+    auto const gives = skips ? on_non_finite::infinities : on_non_finite::error;
     run([&](std::shared_ptr<void>& made) {
-      made = std::make_shared<averager>(counted, beside, text, how, names, lengths, skips, fault);
+      made = std::make_shared<averager>(counted, beside, text, how, names, lengths, gives, fault);
     });
   }
 
@@ -240,8 +234,6 @@ public:
 
 private:
   static std::map<std::string, double> named(oktopk::detail::step_figures const& last) {
-    auto const values = static_cast<double>(last.values);
-    auto const selected = static_cast<double>(last.selected);
     return {{"steps", last.steps},
             {"skipped", last.skipped},
             {"was_skipped", last.was_skipped ? 1 : 0},
@@ -250,11 +242,11 @@ private:
             {"seconds", last.times.communication()},
             {"hidden_seconds", last.times.hidden()},
             {"hideable_seconds", last.times.hideable()},
-            {"values", values},
-            {"selected", selected},
+            {"values", last.values},
+            {"selected", last.selected},
             {"buckets", last.buckets},
             {"ranks", last.ranks},
-            {"density", values > 0 ? selected / values : 0}};
+            {"density", last.values > 0 ? last.selected / last.values : 0}};
   }
 
   /// A member of the averager as one of this class: gives what it gives or throws on the worker's thread.
@@ -301,9 +293,7 @@ PYBIND11_MODULE(_native, module) {
   using namespace oktopk_torch;
   error_type = py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError).ptr();
   py::class_<oktopk::detail::error_feedback_options>(module, "Feedback")
-      .def(py::init([](double momentum, bool nesterov, double clip_norm, double residual_decay) {
-        return oktopk::detail::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
-      }));
+      .def(py::init<double, bool, bool, double, double>());
   py::class_<oktopk::density_schedule>(module, "density_schedule",
                                        "`density` after a `warm_up` of so many steps, which goes down from "
                                        "`initial` in `stages`, each the same factor sparser.")
@@ -317,22 +307,10 @@ PYBIND11_MODULE(_native, module) {
            py::arg("density"), py::arg("initial") = 1, py::arg("warm_up") = 0, py::arg("stages") = 4)
       .def("__call__", &oktopk::density_schedule::at);
   py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
-      .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
-                       std::string subject, bool is_first, bool is_last, double loss_scale,
-                       std::optional<double> density) {
-        return oktopk::detail::tensor_arrival{buffer,
-                                              std::move(tensors),
-                                              std::move(used),
-                                              std::move(fault),
-                                              std::move(subject),
-                                              is_first,
-                                              is_last,
-                                              loss_scale,
-                                              density,
-                                              {}};
-      }));
+      .def(py::init<at::Tensor, std::vector<int>, std::vector<int>, std::string, std::string, bool, bool, double,
+                    std::optional<double>>());
   py::class_<oktopk::detail::tensor_loading>(module, "Loading")
-      .def(py::init<std::vector<std::string>, std::string, bool, bool, std::int32_t, int, double, bool,
+      .def(py::init<std::vector<std::string>, std::string, std::optional<double>, bool, std::int32_t, int,
                     std::optional<double>>());
   native_averager<float>::define(module, "Averager32");
   native_averager<double>::define(module, "Averager64");
