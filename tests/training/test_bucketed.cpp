@@ -3,14 +3,11 @@
 
 // Several tensors in buckets: the same bits as a flat call, nothing lost in any plan, errors on every rank, restart.
 
-#include "algorithm/record.hpp"
+#include "sgd/gradients.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
 
 #include <chrono>
@@ -30,9 +27,7 @@ constexpr int ranks = 3;
 constexpr int iterations = 5;
 std::vector<std::int64_t> const lengths{300, 7, 0, 120, 64, 509};
 
-using sparse = oktopk::ok_topk<execution, in_process_communicator>;
-using dropping = oktopk::gtopk<execution, in_process_communicator>;
-using everything = oktopk::dense<execution, in_process_communicator>;
+using sparse = algorithm;
 using buckets_of_sparse = oktopk::bucketed<sparse>;
 
 std::int64_t begin_of(std::size_t tensor) {
@@ -43,15 +38,8 @@ std::int64_t begin_of(std::size_t tensor) {
   return begin;
 }
 
-std::int64_t length_of_all() {
-  return begin_of(lengths.size());
-}
-
-std::vector<float> flat_gradient(int rank, int iteration) {
-  std::vector<float> gradient(static_cast<std::size_t>(length_of_all()));
-  correlated{5, 3}({rank, ranks, iteration}, gradient);
-  return gradient;
-}
+constexpr std::int64_t length_of_all = 1000;
+constexpr auto* flat_gradient = &correlated_gradient<length_of_all, ranks>;
 
 std::vector<float> gradient_of(std::size_t tensor, std::vector<float> const& flat) {
   auto const begin = flat.begin() + begin_of(tensor);
@@ -65,13 +53,6 @@ sparse make_sparse(in_process_communicator const& comm, bucket const& of) {
 buckets_of_sparse buckets_over(in_process_communicator const& comm, bucketed_options const& how = {},
                                std::vector<std::int64_t> const& of = lengths) {
   return {execution(), comm, of, [&](bucket const& each) { return make_sparse(comm, each); }, how};
-}
-
-template <class State>
-std::string saved_bytes(State const& state) {
-  std::ostringstream file;
-  oktopk::save(file, state);
-  return file.str();
 }
 
 /// A step with gradients of that iteration, announced from the last tensor to the first as a backward pass does; the
@@ -93,7 +74,7 @@ std::vector<float> step(Buckets& buckets, int rank, int iteration) {
 
 /// What goes into the steps of all ranks, and what comes out or stays behind: the same.
 struct ledger {
-  std::vector<double> went_in = std::vector<double>(static_cast<std::size_t>(length_of_all()));
+  std::vector<double> went_in = std::vector<double>(static_cast<std::size_t>(length_of_all));
   std::vector<double> came_out = went_in;
 
   template <class Buckets>
@@ -118,12 +99,12 @@ struct ledger {
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "one bucket gives the bits of a flat call") {
-  sparse flat(execution(), comm, {.length = length_of_all(), .density = 0.05});
+  sparse flat(execution(), comm, {.length = length_of_all, .density = 0.05});
   oktopk::error_feedback feedback(flat, {.momentum = 0.9});
   auto buckets = buckets_over(comm, {.feedback = {.momentum = 0.9}});
   REQUIRE(buckets.plan().buckets.size() == 1);
   CHECK(!buckets.overlaps()); // ranks of a process take turns on one thread
-  auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all())));
+  auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all)));
   for (int iteration = 0; iteration < iterations; ++iteration) {
     feedback.average(feedback(to_view(flat_gradient(comm.rank(), iteration))), average);
     CHECK(bits(step(buckets, comm.rank(), iteration)) == bits(to_vector(average)));
@@ -399,7 +380,7 @@ TEST_CASE_ON(comm, ranks, "the norm that clips is that of all tensors together, 
   };
   double largest = 0; // of a rank's gradient
   for (int rank = 0; rank < ranks; ++rank) {
-    largest = std::max(largest, norm(flat_gradient(rank, 0), 0, static_cast<std::size_t>(length_of_all())));
+    largest = std::max(largest, norm(flat_gradient(rank, 0), 0, static_cast<std::size_t>(length_of_all)));
   }
   CHECK(bits(averages(1.001 * largest)) == bits(averages(0)));
   auto const clipped = averages(0.5);
