@@ -388,10 +388,9 @@ private:
         next.bucket_tensors.clear();
         next.allreduces.clear();
       }
-      bucket_options order;
-      order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
-      if ((!by_key && next.lengths != engine_->lengths()) || !detail::problem_of(next.lengths, order).empty() ||
-          !has_sound_buckets(next) || (!how.in_part && next.lengths.size() != how.keys.size()) ||
+      if ((!by_key && next.lengths != engine_->lengths()) ||
+          !detail::problem_of(next.lengths, {.order = next.order()}).empty() || !has_sound_buckets(next) ||
+          (!how.in_part && next.lengths.size() != how.keys.size()) ||
           (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
         throw error(fault::bad_state, "the saved state is of other parameters");
       }

@@ -252,17 +252,15 @@ public:
   void restore(state_type const& saved) {
     if (order_ != next_order::as_it_is) {
       agreement terms("data_parallel::restore");
-      detail::bucket_options of_saved = how_.plan;
-      of_saved.order.assign(saved.bucket_tensors.begin(), saved.bucket_tensors.end());
-      std::string const sentence = detail::problem_of(lengths(), of_saved);
-      if (of_saved.order.size() != parameters_.size() || !sentence.empty()) {
+      std::vector<int> const order = saved.order();
+      if (order.size() != parameters_.size() || !detail::problem_of(lengths(), {.order = order}).empty()) {
         terms.note(fault::bad_state, "the saved state is of other tensors");
       }
-      for (int const tensor : of_saved.order) {
+      for (int const tensor : order) {
         terms.fact("next in order", tensor);
       }
       terms.check_on(comm_);
-      reorder(of_saved.order);
+      reorder(order);
       order_ = next_order::of_saved_state;
     }
     buckets_->restore(saved);

@@ -177,6 +177,9 @@ struct bucketed_state {
   std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
   std::vector<AllreduceState> allreduces;   ///< of the buckets
 
+  /// The order of the tensors for a plan, if it has no problem.
+  std::vector<int> order() const { return {bucket_tensors.begin(), bucket_tensors.end()}; }
+
   /// For `save` and `load`.
   static std::string type_name() {
     return "bucketed, " + std::to_string(8 * sizeof(Value)) + "-bit values, over " + AllreduceState::type_name();
