@@ -79,7 +79,7 @@ public:
     thread_.wait();
   }
 
-  std::map<int, std::shared_ptr<void>> all; ///< by number; for jobs alone
+  std::map<void*, std::shared_ptr<void>> all; ///< for jobs alone
 
 private:
   bool is_ours_ = false;
@@ -90,7 +90,6 @@ private:
 // All are used with the GIL held; the worker at the exit of the process as well.
 std::unique_ptr<worker> the_worker;
 bool is_shut_down = false;
-int averagers_made = 0;
 PyObject* error_type = nullptr;
 
 worker& running_worker(bool waits = false) {
@@ -169,8 +168,11 @@ public:
     auto const beside = pointer::unsafe_reclaim_from_nonowning(&of_allreduce);
     using oktopk::detail::on_non_finite;
     auto const gives = skips ? on_non_finite::infinities : on_non_finite::error;
-    run([&](std::shared_ptr<void>& made) {
-      made = std::make_shared<averager>(counted, beside, text, how, names, lengths, gives, fault);
+    worker& owner = running_worker();
+    run([&] {
+      auto const made = std::make_shared<averager>(counted, beside, text, how, names, lengths, gives, fault);
+      on_ = made.get();
+      owner.all[on_] = made;
     });
   }
 
@@ -178,7 +180,7 @@ public:
 
   ~native_averager() {
     if (has_worker()) {
-      the_worker->post([on = the_worker.get(), number = number_] { on->all.erase(number); });
+      the_worker->post([owner = the_worker.get(), on = on_] { owner->all.erase(on); });
     }
   }
 
@@ -253,35 +255,31 @@ private:
   template <class Result, class... Arguments>
   static auto of(Result (averager::*member)(Arguments...)) {
     return [member](native_averager& self, std::decay_t<Arguments>... given) {
-      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(given...); });
+      return self.run([&] { return (self.on_->*member)(given...); });
     };
   }
   template <class Result>
   static auto of(Result (averager::*member)() const) {
-    return [member](native_averager& self) {
-      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(); });
-    };
+    return [member](native_averager& self) { return self.run([&] { return (self.on_->*member)(); }); };
   }
 
   template <class Job>
   void post(Job job) {
-    worker& on = running_worker();
-    on.post([&on, number = number_, job = std::move(job)] { job(*static_cast<averager*>(on.all.at(number).get())); });
+    running_worker().post([on = on_, job = std::move(job)] { job(*on); });
   }
 
   /// Lets Python go on meanwhile.
   template <class Job>
-  std::invoke_result_t<Job, std::shared_ptr<void>&> run(Job const& job) const {
-    using result_type = std::invoke_result_t<Job, std::shared_ptr<void>&>;
+  std::invoke_result_t<Job> run(Job const& job) const {
     worker& on = running_worker(true);
-    auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
+    auto const task = std::make_shared<std::packaged_task<std::invoke_result_t<Job>()>>(job);
     auto result = task->get_future();
     py::gil_scoped_release const release;
     on.post([task] { (*task)(); });
     return result.get();
   }
 
-  int number_ = averagers_made++;
+  averager* on_ = nullptr;                                            // the worker owns it
   std::shared_ptr<kept_error> kept_ = std::make_shared<kept_error>(); // of the last step
 };
 
