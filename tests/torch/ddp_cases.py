@@ -378,39 +378,29 @@ def test_a_static_graph_leaves_residuals_of_unused_parameters(_):
 
 
 def test_goes_on_to_the_bit(scheme):
-    """A new program that loads does what the old one does."""
-    for cap in (25.0, 0.01):
-        for optimizer in ("sgd", "adamw", "corrected"):
-            whole = Training(scheme, optimizer, cap=cap).steps(0, 5)
-            saved = whole.saved()
-            again = Training(scheme, optimizer, cap=cap)
-            again.load(saved)
-            for step in range(5, 12):
-                assert whole.step(step) == again.step(step)
-                assert torch.equal(whole.weights(), again.weights()), step
-            assert again.borders[0] != again.borders[1] == whole.borders[-1]
-            ours, theirs = again.state.state_dict(), whole.state.state_dict()
-            assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
-            assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
-            # Without the states of the algorithm it would be another run: what is compared tells.
-            without = Training(scheme, optimizer, cap=cap)
-            without.ddp.load_state_dict(saved[0])
-            without.optimizer.load_state_dict(saved[1])
-            without.step(5)
-            assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
-
-
-def test_a_static_graph_goes_on_to_the_bit(scheme):
-    """DDP of torch 1.13 builds other buckets after its second iteration there."""
-    whole = Training(scheme, cap=0.01, static=True)
-    for before in (3, 5):
-        saved, kept = whole.steps(0 if before == 3 else 3, before).saved(), copy.deepcopy(whole.ddp.module)
-        again = Training(scheme, cap=0.01, static=True)
+    """A new program that loads does what the old one does. DDP of torch 1.13 builds other buckets after its first iteration,
+    with a static graph after its second one."""
+    plain = [(optimizer, 5, {"cap": cap}) for cap in (25.0, 0.01) for optimizer in ("sgd", "adamw", "corrected")]
+    static = [("sgd", before, {"cap": 0.01, "static": True}) for before in (3, 5)]
+    for optimizer, before, how in plain + static:
+        whole = Training(scheme, optimizer, **how).steps(0, before)
+        saved, kept = whole.saved(), copy.deepcopy(whole.ddp.module)
+        again = Training(scheme, optimizer, **how)
         again.load(saved)
         assert torch.equal(whole.weights(), weights_of(kept))
-        straight = Training(scheme, cap=0.01, static=True).steps(0, before + 6)
-        assert torch.equal(straight.weights(), again.steps(before, before + 6).weights()), before
-        assert again.borders[0] != again.borders[-1] == straight.borders[-1]
+        for step in range(before, before + 7):
+            assert whole.step(step) == again.step(step)
+            assert torch.equal(whole.weights(), again.weights()), (how, before, step)
+        assert again.borders[0] != again.borders[-1 if "static" in how else 1] == whole.borders[-1]
+        ours, theirs = again.state.state_dict(), whole.state.state_dict()
+        assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
+        assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
+        # Without the states of the algorithm it would be another run: what is compared tells.
+        without = Training(scheme, optimizer, **how)
+        without.ddp.load_state_dict(saved[0])
+        without.optimizer.load_state_dict(saved[1])
+        without.step(before)
+        assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
 
 
 def test_says_what_is_wrong(_):
