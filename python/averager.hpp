@@ -288,8 +288,8 @@ private:
   static void note_fault(agreement& terms, Job const& job) {
     try {
       job();
-    } catch (error const& found) {
-      terms.note(fault::bad_state, found.sentence());
+    } catch (...) { // whatever it is: the other ranks wait for what this one says
+      terms.note(fault::bad_state, error_of_rank(std::current_exception()).sentence());
     }
   }
 

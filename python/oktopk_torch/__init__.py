@@ -250,6 +250,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
             if other_ranks:
                 share = 0.0 if is_list and rank >= len(every) else ranks / before
+            saved_by = -1 if other_ranks and is_list else int(first.get("rank", -1))
+            if not -1 <= saved_by < min(before, 2 ** 31):
+                raise ValueError(f"rank {saved_by} of {before}")
             if is_state:
                 names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
             moved = [name for name, order in zip(names, first.get("orders", ())) if ordered.get(name, order) != order]
@@ -265,13 +268,11 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                               "their order" for i, each in enumerate(every) if each.get("rank", i) != i), "")
             elif len(every) > 1:
                 fault = f"a list of {len(every)} states is for other_ranks=True: else each rank loads its own state"
-            else:
-                saved_by = int(first.get("rank", -1))
-                if saved_by not in (-1, rank) and not other_ranks:
-                    fault = (f"the saved state is of rank {saved_by}, and this is rank {rank}: residuals differ by rank, so each "
-                             "rank saves and loads its own state")
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
-            fault = f"the saved state is none of oktopk_torch: {wrong!r}"
+            elif saved_by not in (-1, rank) and not other_ranks:
+                fault = (f"the saved state is of rank {saved_by}, and this is rank {rank}: residuals differ by rank, so each "
+                         "rank saves and loads its own state")
+        except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
+            fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
         self._native.load(states, _native.Loading(list(map(str, names)), fault, share, bool(is_state and partial), saved_by,
                                                   self._steps_of_borders(), density))
         self._steps = steps

@@ -434,7 +434,8 @@ def test_refuses_a_state_that_does_not_fit(scheme):
             ("type Float", {"state": saved.float()}), ("cut short", {"state": saved[:-1]}),
             ("checkpoint", {"state": damaged}),
             ("other", {"state": oktopk_torch.state(nn.Linear(8, 8), scheme).state_dict()["state"]}),
-            ("none of oktopk_torch", {"state": b""})):
+            ("none of oktopk_torch", {"state": b""}), ("none of oktopk_torch", {"rank": 2 ** 40}),
+            ("none of oktopk_torch", {"rank": float("inf")})):
         refused(words, training.state.load_state_dict, {**before, **spoilt} if is_last() else before)
     for nothing in (None, {}):
         refused("none of oktopk_torch", training.state.load_state_dict, nothing if is_last() else before)
@@ -839,6 +840,8 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of(saved[rank]) * ranks, rtol=1e-5)
     other = {**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}
     refused("other parameters", one.state.load_state_dict, [other], other_ranks=True)
+    nobodys = {**saved[rank], "ranks": 0 if is_last() else ranks + 1}
+    refused("none of oktopk_torch", one.state.load_state_dict, nobodys, other_ranks=True)
     short = [without_schemes(each) if is_last() else each for each in states]
     refused("other parameters", one.state.load_state_dict, short, other_ranks=True)
 
