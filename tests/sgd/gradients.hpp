@@ -9,10 +9,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/core/checkpoint.hpp>
 
-#include <cstdint>
 #include <sstream>
-#include <string>
-#include <vector>
 
 namespace oktopk_tests {
 

@@ -9,9 +9,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <memory>
-#include <type_traits>
-
 // How an optimizer is made: without template arguments, with or without an instance of its own, and never as a copy.
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

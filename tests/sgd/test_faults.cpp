@@ -10,8 +10,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <type_traits>
-
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
 using namespace oktopk_tests;
 using oktopk::fault;

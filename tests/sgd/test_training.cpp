@@ -11,7 +11,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <fstream>
-#include <memory>
 
 #if defined(__GLIBC__)
 #include <malloc.h>

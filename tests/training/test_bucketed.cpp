@@ -10,7 +10,6 @@
 
 #include <oktopk/bucketed.hpp>
 
-#include <chrono>
 #include <functional>
 #include <sstream>
 #include <thread>
@@ -286,7 +285,9 @@ TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the st
 }
 
 TEST_CASE("misuse on one rank is an error with its code on all, in words on that one") {
-  auto const usage_error = [](auto const& how, std::string const& words, fault code = fault::option_out_of_range) {
+  // `how(buckets)` on rank 1, before it announces the tensor `at`
+  auto const usage_error = [](auto const& how, std::size_t at, std::string const& words,
+                              fault code = fault::option_out_of_range) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
       bool heard = false;
@@ -294,8 +295,8 @@ TEST_CASE("misuse on one rank is an error with its code on all, in words on that
         auto const outcome = outcome_of([&] {
           auto const flat = flat_gradient(comm.rank(), 0);
           for (std::size_t i = 0; i < lengths.size(); ++i) {
-            if (comm.rank() == 1 && attempt == 0) {
-              how(buckets, static_cast<int>(i));
+            if (comm.rank() == 1 && attempt == 0 && i == at) {
+              how(buckets);
             }
             buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
           }
@@ -308,24 +309,19 @@ TEST_CASE("misuse on one rank is an error with its code on all, in words on that
       step(buckets, comm.rank(), 1);
     });
   };
-  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(17) : void(); }, "no tensor 17 among 6");
-  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(-1) : void(); }, "no tensor -1");
-  usage_error([](auto& buckets, int i) { i == 1 ? buckets.ready(0) : void(); }, "ready already");
-  usage_error([](auto& buckets, int i) { i == 1 ? buckets.ready(0), buckets.ready(0) : void(); }, "ready already");
-  usage_error([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); },
-              "ready already"); // the last call: too late
-  usage_error([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
+  usage_error([](auto& buckets) { buckets.ready(17); }, 2, "no tensor 17 among 6");
+  usage_error([](auto& buckets) { buckets.ready(-1); }, 2, "no tensor -1");
+  usage_error([](auto& buckets) { buckets.ready(0); }, 1, "ready already");
+  usage_error([](auto& buckets) { buckets.ready(0), buckets.ready(0); }, 1, "ready already");
+  usage_error([](auto& buckets) { buckets.ready(5); }, 5, "ready already"); // the last call: too late
+  usage_error([](auto& buckets) { buckets.ready(3, to_view(std::vector<float>(5))); }, 3,
               "tensor 3 has 120 values, and 5 were given", fault::length_mismatch);
-  usage_error(
-      [](auto& buckets, int i) {
-        i == 3 ? buckets.ready_after(3, [] { throw std::runtime_error("the disk is full\nmore"); }) : void();
-      },
-      "tensor 3: the disk is full", fault::caller_failed);
-  usage_error(
-      [](auto& buckets, int i) {
-        i == 0 ? buckets.ready_after(0, [] { throw oktopk::error(fault::bad_file, "cut short"); }) : void();
-      },
-      "tensor 0: cut short", fault::bad_file);
+  auto const throwing = [](int tensor, auto const& thrown) {
+    return [=](auto& buckets) { buckets.ready_after(tensor, [&] { throw thrown; }); };
+  };
+  usage_error(throwing(3, std::runtime_error("the disk is full\nmore")), 3, "tensor 3: the disk is full",
+              fault::caller_failed);
+  usage_error(throwing(0, oktopk::error(fault::bad_file, "cut short")), 0, "tensor 0: cut short", fault::bad_file);
 }
 
 TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken down") {
