@@ -17,7 +17,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <sstream>
 #include <utility>
@@ -35,7 +34,7 @@ struct tensor_arrival {
   bool is_last = true;             ///< of its step
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
   std::optional<double> density{}; ///< from this step on; none for the one before
-  std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
+  std::function<void(std::exception_ptr)> done{}; ///< called once, with null where all went well
 
   at::Tensor values{}; // contiguous, of the type of the sums, without the factor; the buffer itself where it is so
 };
@@ -44,14 +43,17 @@ struct tensor_arrival {
 struct tensor_loading {
   std::vector<std::string> keys; ///< of the saved tensors
   std::string fault;             ///< of this rank, in words
-  bool of_other_ranks = false;
+  /// None: the state is of this rank. Else another number of ranks has saved, and this is the factor of the residuals; 0
+  /// where the states are of a rank whose residual and velocity are not for this one.
+  std::optional<double> share{};
   bool in_part = false;            ///< takes what both have, by the keys; zeros for the other tensors
   std::int32_t saved_by = -1;      ///< the rank; -1 if not known, or if there are several
   int steps_of_borders = 1;        ///< after which DDP has built its buckets anew
-  double factor = 1;               ///< of the residuals
-  bool clears = false;             ///< the states are of another rank, whose residual and velocity are not for this one
   std::optional<double> density{}; ///< that `set_density` had set
 };
+
+/// What a step with values that are not finite gives.
+enum class on_non_finite { error, infinities };
 
 /// Figures of the last step of a `tensor_averager`.
 struct step_figures {
@@ -61,9 +63,9 @@ struct step_figures {
   double words = 0;       ///< of 4 bytes, that this rank has sent
   double step_values = 0; ///< that have come
   overlap_times times;
-  std::int64_t buckets = 0; ///< as they are now
-  std::int64_t values = 0;  ///< in them
-  std::int64_t selected = 0;
+  int buckets = 0;   ///< as they are now
+  double values = 0; ///< in them
+  double selected = 0;
   int ranks = 1;
 };
 
@@ -90,25 +92,26 @@ class tensor_averager {
   using communicator_type = counted<process_group_communicator>;
   using allreduce = any_allreduce<space, any_communicator, Value>;
   using engine = detail::bucket_engine<error_feedback<allreduce>>;
+  using state_type = typename engine::state_type;
   using view = torch_view_type<Value>;
 
 public:
-  /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; if `skips`, values that are
-  /// not finite make all averages of a step infinite, without an error. `of_allreduce` is as of
-  /// `process_group_communicator`. Throws an `error` on every rank.
+  /// Collective. `text` names an algorithm, of density 0.01 unless the text has another. Without tensors here, they come
+  /// by `add`. `of_allreduce` is as of `process_group_communicator`. Throws an `error` on every rank.
   tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::ProcessGroup> of_allreduce,
                   std::string text, error_feedback_options const& how, std::vector<std::string> names,
-                  std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
+                  std::vector<std::int64_t> const& lengths, on_non_finite gives, std::string const& fault)
       : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
                                          std::move(of_allreduce))),
-        text_(std::move(text)), how_(how), infinite_on_fault_(skips), by_key_(lengths.empty()),
-        names_(std::move(names)), lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
+        text_(std::move(text)), how_(how), on_non_finite_(gives),
+        tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets), names_(std::move(names)),
+        used_(lengths.size()), engine_(new_engine(lengths)) {
     if (!fault.empty()) {
       agreement terms("oktopk_torch");
       terms.note(fault::option_out_of_range, fault);
       terms.check_on(comm_);
     }
-    trial(); // finds what is wrong before the first call, as the next line does
+    try_text(0); // finds what is wrong before the first call, as the next line does
     any_communicator over(comm_);
     error_feedback<allreduce>::validate(how_, over);
   }
@@ -121,7 +124,6 @@ public:
     terms.note(fault::option_out_of_range, fault);
     terms.fact("key", key).fact("length of key '" + key + "'", length).check_on(comm_);
     names_.push_back(key);
-    lengths_.push_back(length);
     used_.push_back(0);
     return engine_->add_tensor(length);
   }
@@ -132,8 +134,8 @@ public:
       deliver(std::make_exception_ptr(error(fault::length_mismatch, incomplete)));
       begin_step(what);
     }
-    double const ready = last_.times.now();
-    last_.times.buckets.push_back({ready, ready, ready});
+    double const ready = engine_->times().now();
+    engine_->times().buckets.push_back({ready, ready, ready});
     bool const is_last = what.is_last;
     last_.step_values += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
@@ -141,7 +143,7 @@ public:
     if (is_last && steps_in_saved_buckets_ > 0) {
       attempt([&] { reduce_together(); });
     }
-    if (is_last || !(steps_in_saved_buckets_ > 0 || infinite_on_fault_)) {
+    if (is_last || (steps_in_saved_buckets_ == 0 && on_non_finite_ == on_non_finite::error)) {
       deliver(engine_->failed());
     }
     steps_in_saved_buckets_ -= is_last && steps_in_saved_buckets_ > 0 ? 1 : 0;
@@ -152,46 +154,35 @@ public:
     agreement terms("oktopk_torch: set_density");
     detail::resolve_k(1, std::nullopt, density, terms);
     terms.fact("density", density).check_on(comm_);
-    auto const before = std::exchange(density_, density);
-    try {
-      if (engine_->plan().buckets.empty()) {
-        if (auto of_whole = trial()) { // whether there are densities
-          set_density_of(*of_whole);
-        }
-      }
-      for (std::size_t number = 0; number < engine_->plan().buckets.size(); ++number) {
-        set_density_of(engine_->at(static_cast<int>(number)).allreduce);
-      }
-    } catch (...) {
-      density_ = before;
-      throw;
+    if (engine_->plan().buckets.empty()) {
+      try_text(density);
     }
+    for (int number = 0; number < bucket_count(); ++number) {
+      set_density_of(engine_->at(number).allreduce, density);
+    }
+    density_ = density;
   }
 
   /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`.
   at::Tensor save() const {
     std::ostringstream out;
     oktopk::save(out, engine_->state());
-    std::string const bytes = out.str();
-    at::Tensor saved = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-    std::copy(bytes.begin(), bytes.end(), saved.data_ptr<std::uint8_t>());
-    return saved;
+    std::string bytes = out.str();
+    return at::from_blob(bytes.data(), {std::ssize(bytes)}, at::kByte).clone();
   }
 
   /// Collective; the residuals of all `saved` add up. An `error` on every rank if a rank has a fault or the states do
   /// not fit; then nothing has changed.
   void load(std::vector<at::Tensor> const& saved, tensor_loading const& how) {
     agreement terms("oktopk_torch: load_state_dict");
-    typename engine::state_type state;
-    try {
+    state_type state;
+    note_fault(terms, [&] {
       if (!how.fault.empty()) {
         throw error(fault::bad_state, how.fault);
       }
       state = sum_of(saved, how);
-    } catch (error const& found) {
-      terms.note(fault::bad_state, found.sentence());
-    }
-    terms.fact("other_ranks", how.of_other_ranks).fact("partial", how.in_part);
+    });
+    terms.fact("other_ranks", how.share.has_value()).fact("partial", how.in_part);
     for (std::string const& each : how.keys) {
       terms.fact("key", each);
     }
@@ -205,37 +196,30 @@ public:
       detail::resolve_k(1, std::nullopt, *how.density, terms);
     }
     terms.fact("density", how.density.value_or(0)).check_on(comm_);
-    if (how.of_other_ranks) {
+    if (how.share) {
       expect_different(how.saved_by);
     }
-    auto const before = std::exchange(lengths_, state.lengths);
-    auto const density_before = std::exchange(density_, how.density.value_or(density_));
-    try {
-      auto fresh = new_engine();
-      auto next = state.bucket_tensors.begin();
-      agreement fitting("oktopk_torch: load_state_dict");
-      for (std::size_t i = 0; i < state.bucket_sizes.size(); ++i) {
-        add_bucket({next, next + state.bucket_sizes[i]}, *fresh);
-        next += state.bucket_sizes[i];
-        try {
-          if (how.of_other_ranks) {
-            state.allreduces.at(i) = fresh->at(static_cast<int>(i)).allreduce.for_other_ranks(state.allreduces.at(i));
-          }
-        } catch (error const& found) {
-          fitting.note(found.code(), found.sentence());
-        }
+    double const density = how.density.value_or(density_);
+    auto fresh = new_engine(state.lengths);
+    auto next = state.bucket_tensors.begin();
+    agreement fitting("oktopk_torch: load_state_dict");
+    for (std::size_t i = 0; i < state.bucket_sizes.size(); ++i) {
+      add_bucket({next, next + state.bucket_sizes[i]}, *fresh, density);
+      next += state.bucket_sizes[i];
+      if (how.share) {
+        note_fault(fitting, [&] {
+          state.allreduces.at(i) = fresh->at(static_cast<int>(i)).allreduce.for_other_ranks(state.allreduces.at(i));
+        });
       }
-      fitting.check_on(comm_);
-      fresh->restore(state);
-      engine_ = std::move(fresh);
-    } catch (...) {
-      lengths_ = before;
-      density_ = density_before;
-      throw;
     }
-    names_ = by_key_ ? how.keys : names_;
-    used_.assign(lengths_.size(), 0);
-    steps_in_saved_buckets_ = by_key_ || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
+    fitting.check_on(comm_);
+    fresh->restore(state);
+    fresh->times() = engine_->times();
+    engine_ = std::move(fresh);
+    density_ = density;
+    names_ = tensors_come_ == coming::by_key ? how.keys : names_;
+    used_.assign(state.lengths.size(), 0);
+    steps_in_saved_buckets_ = tensors_come_ == coming::by_key || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
   }
 
   double residual_norm() const { return engine_->residual_norm(); }
@@ -244,12 +228,13 @@ public:
   /// Figures of the last step, and of all of them.
   step_figures last_step() const {
     step_figures now = last_;
-    now.buckets = std::ssize(engine_->plan().buckets);
+    now.times = engine_->times();
+    now.buckets = bucket_count();
     now.ranks = comm_.size();
     for (int number = 0; number < now.buckets; ++number) {
       auto const& of = engine_->at(number).allreduce;
-      now.values += of.length();
-      now.selected += of.k();
+      now.values += static_cast<double>(of.length());
+      now.selected += static_cast<double>(of.k());
     }
     return now;
   }
@@ -257,8 +242,8 @@ public:
   /// The algorithm of each bucket, as it runs.
   std::vector<std::string> schemes() const {
     std::vector<std::string> all;
-    for (std::size_t i = 0; i < engine_->plan().buckets.size(); ++i) {
-      auto const& of = engine_->at(static_cast<int>(i)).allreduce;
+    for (int number = 0; number < bucket_count(); ++number) {
+      auto const& of = engine_->at(number).allreduce;
       std::string const told = of.explain();
       all.push_back(of.text() + ", which is " + std::string(of.name()) + ": " + std::to_string(of.k()) + " of " +
                     std::to_string(of.length()) + " values" + (told == of.text() ? "" : " (" + told + ")"));
@@ -267,31 +252,44 @@ public:
   }
 
   /// Notes when the backward pass of the last step ended.
-  void backward_ended(std::chrono::steady_clock::time_point when) { last_.times.wait_began = last_.times.now(when); }
+  void backward_ended(std::chrono::steady_clock::time_point when) {
+    engine_->times().wait_began = engine_->times().now(when);
+  }
 
 private:
+  enum class coming { by_key, in_buckets };
+
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+  int bucket_count() const { return static_cast<int>(engine_->plan().buckets.size()); }
 
   static constexpr char const* incomplete = "a backward pass ended before all buckets had come";
 
   void begin_step(tensor_arrival const& first) {
     engine_->begin_step();
-    last_.times = {};
-    last_.times.began = std::chrono::steady_clock::now();
+    engine_->times() = {};
     last_.step_values = 0;
     words_before_ = words_sent();
     loss_scale_ = first.loss_scale;
-    attempt([&] { agree_on(first); });
+    attempt([&] {
+      if (!first.subject.empty()) {
+        agreement terms("oktopk_torch: average");
+        terms.note(fault::option_out_of_range, first.fault);
+        terms.fact("call", first.subject).fact("density", first.density.value_or(0)).check_on(comm_);
+      }
+    });
     if (first.density && *first.density != density_) { // an invalid density is an error there
       attempt([&] { set_density(*first.density); });
     }
   }
 
-  void agree_on(tensor_arrival const& first) {
-    if (!first.subject.empty()) {
-      agreement terms("oktopk_torch: average");
-      terms.note(fault::option_out_of_range, first.fault);
-      terms.fact("call", first.subject).fact("density", first.density.value_or(0)).check_on(comm_);
+  /// Notes what the job throws as the fault of this rank, in a saved state.
+  template <class Job>
+  static void note_fault(agreement& terms, Job const& job) {
+    try {
+      job();
+    } catch (...) { // whatever it is: the other ranks wait for what this one says
+      terms.note(fault::bad_state, error_of_rank(std::current_exception()).sentence());
     }
   }
 
@@ -334,7 +332,7 @@ private:
     if (steps_in_saved_buckets_ == 0) {
       int const number = number_of(what.tensors);
       auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
-      reduce(number < 0 ? adopt(what.tensors) : number, values, what, what.fault, last_.times.buckets.back());
+      reduce(number < 0 ? adopt(what.tensors) : number, values, what, what.fault);
     }
   }
 
@@ -354,14 +352,15 @@ private:
         } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
-        if (!why && infinite_on_fault_ &&
+        if (!why && on_non_finite_ == on_non_finite::infinities &&
             !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
       }
     }
-    last_.was_skipped = why && infinite_on_fault_ && is_of_values(why);
+    last_.was_skipped =
+        why && on_non_finite_ == on_non_finite::infinities && error_of_rank(why).code() == fault::non_finite;
     last_.steps += arrived_.back().is_last ? 1 : 0;
     last_.skipped += last_.was_skipped ? 1 : 0;
     last_.words = words_sent() - words_before_;
@@ -373,23 +372,14 @@ private:
     }
   }
 
-  static bool is_of_values(std::exception_ptr const& why) {
-    try {
-      std::rethrow_exception(why);
-    } catch (error const& found) {
-      return found.code() == fault::non_finite;
-    } catch (...) {
-      return false;
-    }
-  }
-
   // The sum of this rank's share of the saved states.
-  typename engine::state_type sum_of(std::vector<at::Tensor> const& saved, tensor_loading const& how) const {
-    typename engine::state_type state;
+  state_type sum_of(std::vector<at::Tensor> const& saved, tensor_loading const& how) const {
+    bool const by_key = tensors_come_ == coming::by_key;
+    state_type state;
     for (std::size_t i = 0; i < saved.size(); ++i) {
       auto const bytes = torch_view<std::uint8_t>(saved[i]);
       std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
-      auto next = oktopk::load<typename engine::state_type>(in);
+      auto next = oktopk::load<state_type>(in);
       if (how.in_part) {
         next = part_of(next, how.keys);
       }
@@ -398,55 +388,53 @@ private:
         next.bucket_tensors.clear();
         next.allreduces.clear();
       }
-      bucket_options order;
-      order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
-      if ((!by_key_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
-          !has_sound_sizes(next) || (!how.in_part && next.lengths.size() != how.keys.size()) ||
+      if ((!by_key && next.lengths != engine_->lengths()) ||
+          !detail::problem_of(next.lengths, {.order = next.order()}).empty() || !has_sound_buckets(next) ||
+          (!how.in_part && next.lengths.size() != how.keys.size()) ||
           (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
         throw error(fault::bad_state, "the saved state is of other parameters");
       }
       if (i == 0) {
-        std::swap(state, next);
-        std::fill(next.residual.begin(), next.residual.end(), Value(0));
-        next.residual.resize(state.residual.size());
+        state = std::move(next);
+        continue;
       }
       std::transform(state.residual.begin(), state.residual.end(), next.residual.begin(), state.residual.begin(),
                      std::plus<>());
     }
+    double const factor = how.share.value_or(1);
     for (Value& each : state.residual) {
-      each = how.clears ? Value(0) : each * static_cast<Value>(how.factor);
+      each = factor == 0 ? Value(0) : each * static_cast<Value>(factor);
     }
-    if (how.clears) {
+    if (factor == 0) {
       std::fill(state.velocity.begin(), state.velocity.end(), Value(0));
     }
     return state;
   }
 
   // What a saved state has of this model's tensors, which are in no buckets then.
-  typename engine::state_type part_of(typename engine::state_type const& saved,
-                                      std::vector<std::string> const& keys) const {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> places; // begin and length
-    std::int64_t begin = 0;
-    for (std::size_t i = 0; i < saved.lengths.size() && i < keys.size(); ++i) {
-      places[keys[i]] = {begin, saved.lengths[i]};
-      begin += std::max<std::int64_t>(saved.lengths[i], 0);
+  state_type part_of(state_type const& saved, std::vector<std::string> const& keys) const {
+    std::vector<std::int64_t> begins{0};
+    for (std::int64_t const length : saved.lengths) {
+      begins.push_back(begins.back() + std::max<std::int64_t>(length, 0));
     }
-    if (saved.lengths.size() != keys.size() || std::ssize(saved.residual) != begin ||
-        (!saved.velocity.empty() && std::ssize(saved.velocity) != begin)) {
+    if (saved.lengths.size() != keys.size() || std::ssize(saved.residual) != begins.back() ||
+        (!saved.velocity.empty() && std::ssize(saved.velocity) != begins.back())) {
       throw error(fault::bad_state, "the saved state is damaged");
     }
-    typename engine::state_type taken;
-    taken.lengths = lengths_;
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      auto const found = places.find(names_[i]);
-      if (found != places.end() && found->second.second != lengths_[i]) {
-        throw error(fault::bad_state, names_[i] + " has " + std::to_string(lengths_[i]) + " values, and had " +
-                                          std::to_string(found->second.second) + " when the state was saved");
+    state_type taken;
+    taken.lengths = engine_->lengths();
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      std::int64_t const length = taken.lengths[i];
+      auto const place = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), names_[i]) - keys.begin());
+      bool const is_saved = place < keys.size();
+      if (is_saved && saved.lengths[place] != length) {
+        throw error(fault::bad_state, names_[i] + " has " + std::to_string(length) + " values, and had " +
+                                          std::to_string(saved.lengths[place]) + " when the state was saved");
       }
       auto const append = [&](std::vector<Value> const& from, std::vector<Value>& to) {
-        to.resize(to.size() + static_cast<std::size_t>(lengths_[i]));
-        if (found != places.end()) {
-          std::copy_n(from.begin() + found->second.first, lengths_[i], to.end() - lengths_[i]);
+        to.resize(to.size() + static_cast<std::size_t>(length));
+        if (is_saved) {
+          std::copy_n(from.begin() + begins[place], length, to.end() - length);
         }
       };
       append(saved.residual, taken.residual);
@@ -457,32 +445,20 @@ private:
     return taken;
   }
 
-  static bool has_sound_sizes(typename engine::state_type const& state) {
+  static bool has_sound_buckets(state_type const& state) {
     auto const& sizes = state.bucket_sizes;
     return std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size > 0; }) &&
            std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)) == std::ssize(state.bucket_tensors) &&
-           (sizes.empty() || state.bucket_tensors.size() == state.lengths.size());
+           sizes.size() == state.allreduces.size();
   }
 
-  std::unique_ptr<engine> new_engine() const { return std::make_unique<engine>(space(), comm_, lengths_, how_); }
-
-  bucket bucket_of(std::vector<int> tensors) const {
-    bucket of{std::move(tensors), 0, 0.01};
-    for (int const each : of.tensors) {
-      of.length += lengths_[index(each)];
-    }
-    return of;
+  std::unique_ptr<engine> new_engine(std::vector<std::int64_t> const& lengths) const {
+    return std::make_unique<engine>(space(), comm_, lengths, how_);
   }
 
-  allreduce made(bucket const& of) const {
-    auto fresh = made_by_text(of);
-    set_density_of(fresh);
-    return fresh;
-  }
-
-  allreduce made_by_text(bucket const& of) const {
+  allreduce made_by_text(std::int64_t length) const {
     try {
-      return make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+      return make_allreduce<Value>(space(), comm_, text_, {.length = length, .k = {}, .density = 0.01});
     } catch (error const& found) { // programs in Python know no function of this name
       std::string const said = found.sentence();
       std::string const maker = "make_allreduce: ";
@@ -490,30 +466,34 @@ private:
     }
   }
 
-  /// An allreduce of all values. None if tensors come with their calls and the text has a k, which is invalid for 0
-  /// values.
-  std::optional<allreduce> trial() const {
-    std::vector<int> every(lengths_.size());
-    std::iota(every.begin(), every.end(), 0);
+  /// Makes an allreduce of all values for the errors alone: of the text before there is a bucket, and of another density
+  /// beside it, if that is not 0. A text with a k, which is invalid for 0 values, is tried with the first tensor that
+  /// comes by its key.
+  void try_text(double density) const {
+    std::optional<allreduce> of_whole;
     try {
-      return made_by_text(bucket_of(every));
+      of_whole.emplace(made_by_text(engine_->length()));
     } catch (error const& found) {
-      if (!by_key_ || found.code() != fault::k_out_of_range) {
+      if (tensors_come_ == coming::in_buckets || found.code() != fault::k_out_of_range) {
         throw;
       }
-      return {};
+      return;
+    }
+    set_density_of(*of_whole, density);
+  }
+
+  static void set_density_of(allreduce& of, double density) {
+    if (density > 0) {
+      of.set_k(detail::entries_at(density, of.length()));
     }
   }
 
-  void set_density_of(allreduce& of) const {
-    if (density_ > 0) {
-      agreement terms("oktopk_torch: set_density");
-      of.set_k(detail::resolve_k(of.length(), std::nullopt, density_, terms));
-    }
-  }
-
-  void add_bucket(std::vector<int> const& tensors, engine& to) const {
-    to.add(bucket_of(tensors), [this](bucket const& of) { return made(of); });
+  void add_bucket(std::vector<int> const& tensors, engine& to, double density) const {
+    to.add(tensors, 0, [&](bucket const& of) {
+      auto made = made_by_text(of.length);
+      set_density_of(made, density);
+      return made;
+    });
   }
 
   /// The number of the bucket with exactly these tensors in this order; negative if there is none.
@@ -529,13 +509,12 @@ private:
         engine_->remove(number);
       }
     }
-    add_bucket(tensors, *engine_);
-    return static_cast<int>(engine_->plan().buckets.size()) - 1;
+    add_bucket(tensors, *engine_, density_);
+    return bucket_count() - 1;
   }
 
   /// Replaces the gradients of a bucket by averages. Collective.
-  void reduce(int number, view const& gradients, tensor_arrival const& what, std::string const& own_fault,
-              detail::bucket_times& times) {
+  void reduce(int number, view const& gradients, tensor_arrival const& what, std::string const& own_fault) {
     std::vector<int> const& tensors = engine_->plan().buckets[index(number)].tensors;
     std::vector<int> uses;
     if (!what.used.empty()) {
@@ -546,43 +525,35 @@ private:
     }
     for (std::size_t i = 0; i < uses.size(); ++i) {
       if (uses[i] == 0) {
-        detail::tensor_place const& place = engine_->plan().places[index(tensors[i])];
-        engine_->at(number).withheld.push_back({place.offset, place.offset + place.length});
+        engine_->withhold(tensors[i]);
       }
     }
     std::optional<error> fault;
     if (!own_fault.empty()) {
       fault.emplace(fault::option_out_of_range, own_fault);
     }
-    times.began = last_.times.now();
     engine_->reduce(number, gradients, 1, fault);
     if (engine_->failed()) {
       name_fault(tensors, uses, gradients, own_fault);
     }
-    times.ended = last_.times.now();
   }
 
   /// After a call that has failed on all ranks: they tell each other what they know of it, so that the error names the
   /// tensor on each of them. Collective, unless the communicator is lost.
   void name_fault(std::vector<int> const& tensors, std::vector<int> const& uses, view const& gradients,
                   std::string const& own_fault) {
+    error const found = error_of_rank(engine_->failed());
+    if (found.code() == fault::caller_failed) { // of this rank alone, or of the communicator
+      return;
+    }
+    agreement terms("rank 0"); // the first with a fault, where all ranks have the same one
+    terms.note(found.code(), found.code() == fault::non_finite && own_fault.empty()
+                                 ? place_of_non_finite(tensors, uses, gradients)
+                                 : own_fault);
     try {
-      std::rethrow_exception(engine_->failed());
-    } catch (error const& found) {
-      if (breaks_communicator(found.code())) {
-        return;
-      }
-      std::string const bad = found.code() == fault::non_finite && own_fault.empty()
-                                  ? place_of_non_finite(tensors, uses, gradients)
-                                  : own_fault;
-      agreement terms("rank 0"); // the first with a fault, where all ranks have the same one
-      terms.note(found.code(), bad);
-      try {
-        terms.check_on(comm_);
-      } catch (...) {
-        engine_->fail(std::current_exception());
-      }
-    } catch (...) { // of this rank alone
+      terms.check_on(comm_);
+    } catch (...) {
+      engine_->fail(std::current_exception());
     }
   }
 
@@ -607,13 +578,12 @@ private:
         *std::max_element(arrived_.begin(), arrived_.end(), [](tensor_arrival const& a, tensor_arrival const& b) {
           return a.fault.size() < b.fault.size(); // one with a fault, where there is one
         });
-    auto& times = last_.times.buckets;
-    times.resize(engine_->plan().buckets.size(), {last_.times.now(), 0, 0});
-    for (int number = 0; index(number) < times.size() && !engine_->failed(); ++number) {
+    engine_->times().buckets.resize(index(bucket_count()), {engine_->times().now(), 0, 0});
+    for (int number = 0; number < bucket_count() && !engine_->failed(); ++number) {
       bucket const& of = engine_->plan().buckets[index(number)];
       std::vector<Value> copy(static_cast<std::size_t>(of.length));
       bool const is_whole = !any.fault.empty() || exchange(number, copy, false) == of.tensors.size();
-      reduce(number, view(copy.data(), copy.size()), any, is_whole ? any.fault : incomplete, times[index(number)]);
+      reduce(number, view(copy.data(), copy.size()), any, is_whole ? any.fault : incomplete);
       if (!engine_->failed()) {
         exchange(number, copy, true);
       }
@@ -642,10 +612,9 @@ private:
   communicator_type comm_;
   std::string text_;
   error_feedback_options how_;
-  bool infinite_on_fault_;
-  bool by_key_; // tensors come with their first call
+  on_non_finite on_non_finite_;
+  coming tensors_come_;
   std::vector<std::string> names_;
-  std::vector<std::int64_t> lengths_;
   std::vector<int> used_; // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;

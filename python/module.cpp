@@ -5,7 +5,6 @@
 
 #include "averager.hpp"
 
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/version.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/density.hpp>
@@ -17,19 +16,12 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <functional>
 #include <future>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace py = pybind11;
 
@@ -87,7 +79,7 @@ public:
     thread_.wait();
   }
 
-  std::map<int, std::shared_ptr<void>> all; ///< by number; for jobs alone
+  std::map<void*, std::shared_ptr<void>> all; ///< for jobs alone
 
 private:
   bool is_ours_ = false;
@@ -98,7 +90,6 @@ private:
 // All are used with the GIL held; the worker at the exit of the process as well.
 std::unique_ptr<worker> the_worker;
 bool is_shut_down = false;
-int averagers_made = 0;
 PyObject* error_type = nullptr;
 
 worker& running_worker(bool waits = false) {
@@ -175,8 +166,13 @@ public:
     using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
     auto const counted = pointer::unsafe_reclaim_from_nonowning(&group);
     auto const beside = pointer::unsafe_reclaim_from_nonowning(&of_allreduce);
-    run([&](std::shared_ptr<void>& made) {
-      made = std::make_shared<averager>(counted, beside, text, how, names, lengths, skips, fault);
+    using oktopk::detail::on_non_finite;
+    auto const gives = skips ? on_non_finite::infinities : on_non_finite::error;
+    worker& owner = running_worker();
+    run([&] {
+      auto const made = std::make_shared<averager>(counted, beside, text, how, names, lengths, gives, fault);
+      on_ = made.get();
+      owner.all[on_] = made;
     });
   }
 
@@ -184,7 +180,7 @@ public:
 
   ~native_averager() {
     if (has_worker()) {
-      the_worker->post([on = the_worker.get(), number = number_] { on->all.erase(number); });
+      the_worker->post([owner = the_worker.get(), on = on_] { owner->all.erase(on); });
     }
   }
 
@@ -240,8 +236,6 @@ public:
 
 private:
   static std::map<std::string, double> named(oktopk::detail::step_figures const& last) {
-    auto const values = static_cast<double>(last.values);
-    auto const selected = static_cast<double>(last.selected);
     return {{"steps", last.steps},
             {"skipped", last.skipped},
             {"was_skipped", last.was_skipped ? 1 : 0},
@@ -250,46 +244,42 @@ private:
             {"seconds", last.times.communication()},
             {"hidden_seconds", last.times.hidden()},
             {"hideable_seconds", last.times.hideable()},
-            {"values", values},
-            {"selected", selected},
+            {"values", last.values},
+            {"selected", last.selected},
             {"buckets", last.buckets},
             {"ranks", last.ranks},
-            {"density", values > 0 ? selected / values : 0}};
+            {"density", last.values > 0 ? last.selected / last.values : 0}};
   }
 
   /// A member of the averager as one of this class: gives what it gives or throws on the worker's thread.
   template <class Result, class... Arguments>
   static auto of(Result (averager::*member)(Arguments...)) {
     return [member](native_averager& self, std::decay_t<Arguments>... given) {
-      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(given...); });
+      return self.run([&] { return (self.on_->*member)(given...); });
     };
   }
   template <class Result>
   static auto of(Result (averager::*member)() const) {
-    return [member](native_averager& self) {
-      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(); });
-    };
+    return [member](native_averager& self) { return self.run([&] { return (self.on_->*member)(); }); };
   }
 
   template <class Job>
   void post(Job job) {
-    worker& on = running_worker();
-    on.post([&on, number = number_, job = std::move(job)] { job(*static_cast<averager*>(on.all.at(number).get())); });
+    running_worker().post([on = on_, job = std::move(job)] { job(*on); });
   }
 
   /// Lets Python go on meanwhile.
   template <class Job>
-  std::invoke_result_t<Job, std::shared_ptr<void>&> run(Job const& job) const {
-    using result_type = std::invoke_result_t<Job, std::shared_ptr<void>&>;
+  std::invoke_result_t<Job> run(Job const& job) const {
     worker& on = running_worker(true);
-    auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
+    auto const task = std::make_shared<std::packaged_task<std::invoke_result_t<Job>()>>(job);
     auto result = task->get_future();
     py::gil_scoped_release const release;
     on.post([task] { (*task)(); });
     return result.get();
   }
 
-  int number_ = averagers_made++;
+  averager* on_ = nullptr;                                            // the worker owns it
   std::shared_ptr<kept_error> kept_ = std::make_shared<kept_error>(); // of the last step
 };
 
@@ -301,9 +291,7 @@ PYBIND11_MODULE(_native, module) {
   using namespace oktopk_torch;
   error_type = py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError).ptr();
   py::class_<oktopk::detail::error_feedback_options>(module, "Feedback")
-      .def(py::init([](double momentum, bool nesterov, double clip_norm, double residual_decay) {
-        return oktopk::detail::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
-      }));
+      .def(py::init<double, bool, bool, double, double>());
   py::class_<oktopk::density_schedule>(module, "density_schedule",
                                        "`density` after a `warm_up` of so many steps, which goes down from "
                                        "`initial` in `stages`, each the same factor sparser.")
@@ -317,22 +305,10 @@ PYBIND11_MODULE(_native, module) {
            py::arg("density"), py::arg("initial") = 1, py::arg("warm_up") = 0, py::arg("stages") = 4)
       .def("__call__", &oktopk::density_schedule::at);
   py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
-      .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
-                       std::string subject, bool is_first, bool is_last, double loss_scale,
-                       std::optional<double> density) {
-        return oktopk::detail::tensor_arrival{buffer,
-                                              std::move(tensors),
-                                              std::move(used),
-                                              std::move(fault),
-                                              std::move(subject),
-                                              is_first,
-                                              is_last,
-                                              loss_scale,
-                                              density,
-                                              {}};
-      }));
+      .def(py::init<at::Tensor, std::vector<int>, std::vector<int>, std::string, std::string, bool, bool, double,
+                    std::optional<double>>());
   py::class_<oktopk::detail::tensor_loading>(module, "Loading")
-      .def(py::init<std::vector<std::string>, std::string, bool, bool, std::int32_t, int, double, bool,
+      .def(py::init<std::vector<std::string>, std::string, std::optional<double>, bool, std::int32_t, int,
                     std::optional<double>>());
   native_averager<float>::define(module, "Averager32");
   native_averager<double>::define(module, "Averager64");

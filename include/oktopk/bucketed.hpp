@@ -42,10 +42,9 @@ public:
     }
     order_.clear();
     has_come_.assign(plan_.places.size(), false);
-    usage_errors_.assign(pending_.size(), std::nullopt);
-    if (!usage_errors_.empty()) {
-      usage_errors_.front() = take_late();
-    }
+    std::optional<error> late = take_late();
+    usage_errors_.assign(pending_.size() + 1, std::nullopt);
+    usage_errors_.front() = std::move(late);
   }
 
   bool knows(int tensor) const { return tensor >= 0 && static_cast<std::size_t>(tensor) < has_come_.size(); }
@@ -76,15 +75,14 @@ public:
   /// Makes the call of the bucket fail on all ranks. If that call was given out already, the next call that was not
   /// fails instead, if need be in the next step. The first usage error stays.
   void usage_error(int bucket, fault code, std::string const& sentence) {
-    auto const at = static_cast<std::size_t>(std::max(bucket, next_));
-    std::optional<error>& first = at < usage_errors_.size() ? usage_errors_[at] : late_;
+    std::optional<error>& first = usage_errors_[static_cast<std::size_t>(std::max(bucket, next_))];
     if (!first) {
       first.emplace(code, "bucketed: " + sentence);
     }
   }
 
   /// Returns the usage error that is left for the next step, and forgets it.
-  std::optional<error> take_late() { return std::exchange(late_, std::nullopt); }
+  std::optional<error> take_late() { return std::exchange(usage_errors_.back(), std::nullopt); }
 
   std::optional<error> const& usage_error_of(int bucket) const {
     return usage_errors_[static_cast<std::size_t>(bucket)];
@@ -104,8 +102,7 @@ private:
   std::vector<std::size_t> pending_; // tensors of each bucket that were not announced yet
   std::vector<int> order_;
   std::vector<bool> has_come_;
-  std::vector<std::optional<error>> usage_errors_;
-  std::optional<error> late_; // for the next step
+  std::vector<std::optional<error>> usage_errors_ = std::vector<std::optional<error>>(1); // the last: for the next step
   int next_ = 0;
 };
 
@@ -160,7 +157,7 @@ public:
            bucketed_options const& how = {})
       : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
         announced_(make_buckets(lengths, make, how)) {
-    times_.buckets.resize(gradients_.size());
+    engine_.times().buckets.resize(gradients_.size());
     if (how.overlap && oktopk::detail::takes_other_threads(engine_.comm()) &&
         detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
@@ -223,7 +220,7 @@ public:
   void ready(int tensor) {
     begin_step_if_first();
     if (auto const complete = announced_.announce(tensor)) {
-      times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.now();
+      engine_.times().buckets[static_cast<std::size_t>(*complete)].ready = engine_.times().now();
       launch_complete();
     }
   }
@@ -269,10 +266,9 @@ public:
   /// velocity stay, and its average is zero. For a parameter that is frozen.
   void withhold(int tensor) {
     ready_after(tensor, [&] {
-      detail::tensor_place const& place = place_of(tensor);
-      engine_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
+      engine_.withhold(tensor);
       launch_lock const launching;
-      Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // the average, and for the norm that clips
+      Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // the average
       detail::fence(exec_, "oktopk::bucketed::withhold");
     });
   }
@@ -286,14 +282,14 @@ public:
   /// rank.
   void wait() {
     begin_step_if_first();
-    times_.wait_began = times_.now();
+    engine_.times().wait_began = engine_.times().now();
     add_absent();
     launch_complete();
     if (thread_) {
       detail::launch_unlock const lent;
       thread_->wait();
     }
-    times_.wait_ended = times_.now();
+    engine_.times().wait_ended = engine_.times().now();
     is_running_ = false;
     announced_.begin_step();
     if (std::exception_ptr const failed = engine_.begin_step()) {
@@ -309,7 +305,7 @@ public:
   }
 
   /// Times of the last step, and the number of tensors that this rank did not announce in it.
-  detail::overlap_times const& last_step() const { return times_; }
+  detail::overlap_times const& last_step() const { return engine_.times(); }
 
   /// A copy of all that one step hands to the next; between steps.
   state_type state() const { return engine_.state(); }
@@ -340,7 +336,7 @@ private:
       }
     };
     for (bucket const& each : detail::plan_buckets(lengths, sizeof(value_type), how.plan).buckets) {
-      engine_.add(each, made);
+      engine_.add(each.tensors, each.density, made);
       auto const number = std::ssize(gradients_);
       if (std::int64_t const length = allreduce(static_cast<int>(number)).length(); length != each.length) {
         terms.note(fault::length_mismatch, "bucket " + std::to_string(number) + " has " + std::to_string(each.length) +
@@ -376,9 +372,7 @@ private:
   // A step begins with its first announcement, or with `wait`.
   void begin_step_if_first() {
     if (!std::exchange(is_running_, true)) {
-      times_.began = std::chrono::steady_clock::now();
-      times_.buckets.assign(times_.buckets.size(), detail::bucket_times());
-      times_.absent = 0;
+      engine_.times() = {std::vector<detail::bucket_times>(gradients_.size())};
     }
   }
 
@@ -395,12 +389,13 @@ private:
 
   void add_absent() {
     launch_lock const launching;
+    detail::overlap_times& times = engine_.times();
     for (int tensor = 0; announced_.knows(tensor); ++tensor) {
       if (!announced_.has(tensor)) {
-        times_.absent += 1;
+        times.absent += 1;
         Kokkos::deep_copy(exec_, gradient(tensor), value_type(0));
         if (auto const complete = announced_.announce(tensor)) {
-          times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.wait_began;
+          times.buckets[static_cast<std::size_t>(*complete)].ready = times.wait_began;
         }
       }
     }
@@ -416,12 +411,9 @@ private:
     if (thread_ && detail::launches_need_lock) {
       launching.emplace();
     }
-    detail::bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
     auto const& values = gradients_[static_cast<std::size_t>(bucket)];
-    times.began = times_.now();
     // Two threads must not count references to one array.
     engine_.reduce(bucket, vector_type(values.data(), values.extent(0)), scale_, announced_.usage_error_of(bucket));
-    times.ended = times_.now();
   }
 
   execution_space exec_; // the caller's
@@ -430,7 +422,6 @@ private:
   detail::announced_tensors announced_;
   double scale_ = 1;
   bool is_running_ = false;
-  detail::overlap_times times_;
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };
 

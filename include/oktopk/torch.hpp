@@ -170,9 +170,10 @@ public:
       how_.plan.densities = {how.density};
     }
     buckets_ = new_buckets(how_.plan.order);
-    takes_order_ = how.buckets.plan.order.empty();
-    learns_order_ =
-        takes_order_ && how.order_from_first_step && buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
+    if (how.buckets.plan.order.empty()) {
+      bool const may_gain = buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
+      order_ = how.order_from_first_step && may_gain ? next_order::of_this_step : next_order::of_saved_state;
+    }
     for (std::vector<at::Tensor> const& tensors : {all, module.buffers()}) {
       for (at::Tensor const& each : tensors) {
         detail::copy_from_root(exec_, comm_, each);
@@ -226,7 +227,8 @@ public:
         parameters_[i].mutable_grad() = gradients_[i];
       }
     }
-    if (std::exchange(learns_order_, false)) {
+    if (order_ == next_order::of_this_step) {
+      order_ = next_order::of_saved_state;
       std::copy_if(how_.plan.order.begin(), how_.plan.order.end(), std::back_inserter(order),
                    [&](int tensor) { return std::find(order.begin(), order.end(), tensor) == order.end(); });
       detail::copy_from_root(exec_, comm_, at::from_blob(order.data(), {std::ssize(order)}, at::kInt));
@@ -248,25 +250,26 @@ public:
   state_type state() const { return buckets_->state(); }
   /// Collective, between steps. Takes the order of the saved buckets, unless the options have one.
   void restore(state_type const& saved) {
-    if (takes_order_) {
+    if (order_ != next_order::as_it_is) {
       agreement terms("data_parallel::restore");
-      detail::bucket_options of_saved = how_.plan;
-      of_saved.order.assign(saved.bucket_tensors.begin(), saved.bucket_tensors.end());
-      std::string const sentence = detail::problem_of(lengths(), of_saved);
-      if (of_saved.order.size() != parameters_.size() || !sentence.empty()) {
+      std::vector<int> const order = saved.order();
+      if (order.size() != parameters_.size() || !detail::problem_of(lengths(), {.order = order}).empty()) {
         terms.note(fault::bad_state, "the saved state is of other tensors");
       }
-      for (int const tensor : of_saved.order) {
+      for (int const tensor : order) {
         terms.fact("next in order", tensor);
       }
       terms.check_on(comm_);
-      reorder(of_saved.order);
-      learns_order_ = false;
+      reorder(order);
+      order_ = next_order::of_saved_state;
     }
     buckets_->restore(saved);
   }
 
 private:
+  /// Where another order of the tensors may come from.
+  enum class next_order { as_it_is, of_saved_state, of_this_step };
+
   std::vector<std::int64_t> lengths() const {
     std::vector<std::int64_t> all;
     for (at::Tensor const& each : parameters_) {
@@ -338,8 +341,7 @@ private:
   std::vector<char> has_gradient_; // 1 for a gradient that was not announced yet
   detail::overlap_times times_;
   bool reduces_ = true;
-  bool takes_order_ = false;  // from the first step or a saved state
-  bool learns_order_ = false; // in this step
+  next_order order_ = next_order::as_it_is;
 };
 
 template <communicator Comm>

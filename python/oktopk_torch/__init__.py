@@ -127,7 +127,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
-        feedback = _native.Feedback(momentum, nesterov, clip_norm, residual_decay)
+        feedback = _native.Feedback(momentum, nesterov, True, clip_norm, residual_decay)
         if self._group not in _Company.of:
             _Company.of[self._group] = _Company(self._group)
         self._company = _Company.of[self._group]
@@ -237,18 +237,22 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         states of all of those ranks, in their order: each rank takes its share of the residuals, so that none is lost.
         One state in place of the list is what this rank takes, and the others are lost."""
         rank, ranks, is_state = self._group.rank(), self._group.size(), isinstance(self, state)
-        every = list(saved) if isinstance(saved, (list, tuple)) else [saved]
-        mine, clears, density, saved_by = every, False, None, -1
-        if other_ranks and isinstance(saved, (list, tuple)):
-            mine, clears = every[rank::ranks] or every[:1], rank >= len(every)
-        states, names, lengths, fault, factor, steps = [torch.empty(0, dtype=torch.uint8)], [], [], "", 1.0, {}
+        is_list = isinstance(saved, (list, tuple))
+        every = list(saved) if is_list else [saved]
+        mine = every[rank::ranks] or every[:1] if other_ranks and is_list else every
+        states, names, lengths, steps = [torch.empty(0, dtype=torch.uint8)], [], [], {}
+        fault, density, saved_by, share = "", None, -1, 1.0 if other_ranks else None
         try:
             first = mine[0]
             states, names = [each["state"].detach() for each in mine], list(first["parameters"])
             density = None if first.get("density") is None else float(first["density"])
             lengths, steps = list(first.get("lengths", self._lengths)), dict(first.get("steps", {}))
             before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
-            factor = ranks / before if other_ranks else 1.0
+            if other_ranks:
+                share = 0.0 if is_list and rank >= len(every) else ranks / before
+            saved_by = -1 if other_ranks and is_list else int(first.get("rank", -1))
+            if not -1 <= saved_by < min(before, 2 ** 31):
+                raise ValueError(f"rank {saved_by} of {before}")
             if is_state:
                 names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
             moved = [name for name, order in zip(names, first.get("orders", ())) if ordered.get(name, order) != order]
@@ -259,20 +263,18 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 fault = f"the values of {moved} lie in another order in memory (memory_format) than those that were saved"
             elif before != ranks and not other_ranks:
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
-            elif other_ranks and isinstance(saved, (list, tuple)):
+            elif other_ranks and is_list:
                 fault = next((f"the saved state at place {i} is of rank {each['rank']}: the list has the state of each rank, in "
                               "their order" for i, each in enumerate(every) if each.get("rank", i) != i), "")
             elif len(every) > 1:
                 fault = f"a list of {len(every)} states is for other_ranks=True: else each rank loads its own state"
-            else:
-                saved_by = int(first.get("rank", -1))
-                if saved_by not in (-1, rank) and not other_ranks:
-                    fault = (f"the saved state is of rank {saved_by}, and this is rank {rank}: residuals differ by rank, so each "
-                             "rank saves and loads its own state")
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
-            fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, bool(is_state and partial), saved_by,
-                                                  self._steps_of_borders(), factor, clears, density))
+            elif saved_by not in (-1, rank) and not other_ranks:
+                fault = (f"the saved state is of rank {saved_by}, and this is rank {rank}: residuals differ by rank, so each "
+                         "rank saves and loads its own state")
+        except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
+            fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
+        self._native.load(states, _native.Loading(list(map(str, names)), fault, share, bool(is_state and partial), saved_by,
+                                                  self._steps_of_borders(), density))
         self._steps = steps
         if not is_state:
             self._names, self._lengths = names, lengths

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "sgd/gradients.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/instances.hpp"
@@ -8,23 +9,17 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <memory>
-#include <type_traits>
-
 // How an optimizer is made: without template arguments, with or without an instance of its own, and never as a copy.
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
 namespace {
 
-using ok_topk = oktopk::ok_topk<execution, in_process_communicator>;
-using dense = oktopk::dense<execution, in_process_communicator>;
-
 // A copy would share the vectors of the original.
-static_assert(!std::is_copy_constructible_v<oktopk::sgd<ok_topk>>);
-static_assert(!std::is_copy_assignable_v<oktopk::sgd<ok_topk>>);
-static_assert(!std::is_move_constructible_v<oktopk::sgd<ok_topk>>);
-static_assert(!std::is_move_assignable_v<oktopk::sgd<ok_topk>>);
+static_assert(!std::is_copy_constructible_v<oktopk::sgd<algorithm>>);
+static_assert(!std::is_copy_assignable_v<oktopk::sgd<algorithm>>);
+static_assert(!std::is_move_constructible_v<oktopk::sgd<algorithm>>);
+static_assert(!std::is_move_assignable_v<oktopk::sgd<algorithm>>);
 
 constexpr std::int64_t length = 20000;
 
@@ -70,7 +65,7 @@ template <class Allreduce>
 void check_instances(typename Allreduce::options const& how) {
   auto const instances = two_instances();
   using sgd = oktopk::sgd<Allreduce>;
-  oktopk::sgd<ok_topk>::options const rate{.learning_rate = 0.5};
+  oktopk::sgd<algorithm>::options const rate{.learning_rate = 0.5};
   auto const given = [&](execution const& exec) {
     return [exec, rate](Allreduce& allreduce) { return std::make_unique<sgd>(exec, allreduce, rate); };
   };
@@ -86,21 +81,21 @@ void check_instances(typename Allreduce::options const& how) {
 TEST_CASE_ON(comm, 1, "ok_topk needs no template arguments where its policies are the default ones, and sgd none") {
   oktopk::ok_topk by_count(execution(), comm, {.length = 10, .k = 3, .partition = {.tau = 7}});
   oktopk::ok_topk by_density(execution(), comm, {.length = 10, .density = 0.5});
-  oktopk::ok_topk by_name(execution(), comm, ok_topk::options{.length = 10, .k = 0});
-  static_assert(std::is_same_v<decltype(by_density), ok_topk> && std::is_same_v<decltype(by_name), ok_topk>);
+  oktopk::ok_topk by_name(execution(), comm, algorithm::options{.length = 10, .k = 0});
+  static_assert(std::is_same_v<decltype(by_density), algorithm> && std::is_same_v<decltype(by_name), algorithm>);
   CHECK((by_count.k() == 3 && by_density.k() == 5 && by_name.k() == 0));
-  dense whole(execution(), comm, {.length = 10});
+  everything whole(execution(), comm, {.length = 10});
   oktopk::sgd over_sparse(execution(), by_count, {.learning_rate = 0.25});
   oktopk::sgd over_dense(whole, {.learning_rate = 0.75});
   oktopk::sgd by_default(whole, {});
-  static_assert(std::is_same_v<decltype(over_sparse), oktopk::sgd<ok_topk>>);
-  static_assert(std::is_same_v<decltype(over_dense), oktopk::sgd<dense>>);
+  static_assert(std::is_same_v<decltype(over_sparse), oktopk::sgd<algorithm>>);
+  static_assert(std::is_same_v<decltype(over_dense), oktopk::sgd<everything>>);
   CHECK((over_sparse.learning_rate() == 0.25 && over_dense.learning_rate() == 0.75));
   CHECK(by_default.learning_rate() == 0.1);
   CHECK(&over_dense.allreduce() == &whole);
 }
 
 TEST_CASE("sgd runs on the allreduce's instance and waits for the one it was given") {
-  check_instances<ok_topk>({.length = length, .k = 500});
-  check_instances<dense>({.length = length});
+  check_instances<algorithm>({.length = length, .k = 500});
+  check_instances<everything>({.length = length});
 }

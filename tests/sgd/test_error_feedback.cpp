@@ -8,8 +8,6 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/format/packed.hpp>
@@ -30,13 +28,9 @@ constexpr std::int64_t length = 600;
 constexpr int ranks = 3;
 constexpr int iterations = 6;
 
-using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
-using dropping = oktopk::gtopk<execution, in_process_communicator>;
 using rounding_to_signs = oktopk::packed<float, std::int32_t, oktopk::sign_values>;
 
-std::vector<float> gradient_of(int rank, int iteration) {
-  return correlated_gradient(length, rank, ranks, iteration);
-}
+constexpr auto* gradient_of = &correlated_gradient<length, ranks>;
 
 /// The upper half of a float, as half-precision gradients of training come.
 struct half_of_float {

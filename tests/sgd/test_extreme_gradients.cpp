@@ -4,14 +4,11 @@
 // A training that can be saved can be restored, whatever finite gradients it has seen: what an object carries on is
 // sound after each step, also after one that was refused; and what was restored goes on to the bit.
 
+#include "sgd/gradients.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
-#include "support/collect.hpp"
 
 #include <oktopk/adam.hpp>
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
 #include <oktopk/sgd.hpp>
 
@@ -82,13 +79,6 @@ struct in_buckets {
   oktopk::bucketed<Allreduce> of;
 };
 
-template <class State>
-std::string bytes_of(State const& state) {
-  std::ostringstream file;
-  oktopk::save(file, state);
-  return file.str();
-}
-
 template <template <class> class Training, class Allreduce>
 void check_restored(typename Allreduce::options const& how) {
   for (double const most : {0.0, 1e-45, 1e-38, 1.0, 1e18, 1e22, 1e36, largest / 8, largest}) {
@@ -101,23 +91,19 @@ void check_restored(typename Allreduce::options const& how) {
         auto const heard = outcome_of([&] { training.step(gradient); });
         CHECK((heard.code == fault::none || heard.code == fault::non_finite));
         CHECK(outcome_of([&] { resumed.step(gradient); }) == heard);
-        std::istringstream file(bytes_of(training.of.state()));
-        CHECK(bytes_of(resumed.of.state()) == file.str());
+        std::istringstream file(saved_bytes(training.of.state()));
+        CHECK(saved_bytes(resumed.of.state()) == file.str());
         auto const saved = oktopk::load<decltype(training.of.state())>(file);
         CHECK(outcome_of([&] { resumed.of.restore(saved); }) == outcome());
-        CHECK(bytes_of(resumed.of.state()) == file.str());
+        CHECK(saved_bytes(resumed.of.state()) == file.str());
       }
     });
   }
 }
 
-using sparse = oktopk::ok_topk<execution, in_process_communicator>;
-using dropping = oktopk::gtopk<execution, in_process_communicator>;
-using everything = oktopk::dense<execution, in_process_communicator>;
-
 template <template <class> class Training>
 void check_restored_over_all() {
-  check_restored<Training, sparse>({.length = length, .k = 4});
+  check_restored<Training, algorithm>({.length = length, .k = 4});
   check_restored<Training, dropping>({.length = length, .k = 4});
   check_restored<Training, everything>({.length = length});
 }

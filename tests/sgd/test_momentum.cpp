@@ -9,9 +9,6 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/sgd.hpp>
 
 using namespace oktopk_tests;
@@ -26,12 +23,7 @@ constexpr std::int64_t length = 5000; // several blocks of a norm
 constexpr int ranks = 3;
 constexpr int iterations = 8;
 
-using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
-using everything = oktopk::dense<execution, in_process_communicator>;
-
-std::vector<float> gradient_of(int rank, int iteration) {
-  return correlated_gradient(length, rank, ranks, iteration);
-}
+constexpr auto* gradient_of = &correlated_gradient<length, ranks>;
 
 double norm_of(std::vector<float> const& values) {
   double sum = 0;
@@ -90,7 +82,7 @@ TEST_CASE("momentum, masking, Nesterov's step and clipping do what plain loops d
 }
 
 TEST_CASE_ON(comm, 4, "entries that a scheme has dropped on the way keep their velocity") {
-  oktopk::gtopk<execution, in_process_communicator> allreduce(execution(), comm, {.length = length, .k = 20});
+  dropping allreduce(execution(), comm, {.length = length, .k = 20});
   error_feedback feedback(allreduce, {.momentum = 0.9});
   std::vector<float> gradient(static_cast<std::size_t>(length), 0.001F);
   for (std::size_t i = 0; i < 20; ++i) { // others on each rank, larger on the higher ones

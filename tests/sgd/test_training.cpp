@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "sgd/gradients.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
@@ -10,7 +11,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <fstream>
-#include <memory>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -21,9 +21,6 @@ using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
 namespace {
-
-using ok_topk = oktopk::ok_topk<execution, in_process_communicator>;
-using dense = oktopk::dense<execution, in_process_communicator>;
 
 constexpr int unknowns = 400;
 constexpr int rows = 60; // of each rank; fewer than the unknowns
@@ -120,8 +117,8 @@ struct memory_in_use {
 } // namespace
 
 TEST_CASE("training with one entry in twenty ends near where dense training ends") {
-  auto const full = train<dense>(4, 1500, {.length = unknowns});
-  auto const sparse = train<ok_topk>(4, 1500, {.length = unknowns, .density = 0.05});
+  auto const full = train<everything>(4, 1500, {.length = unknowns});
+  auto const sparse = train<algorithm>(4, 1500, {.length = unknowns, .density = 0.05});
   CAPTURE(full[0], full[1], sparse[1]);
   CHECK(sparse[0] == full[0]);
   CHECK(full[1] < 0.01 * full[0]);
@@ -144,8 +141,8 @@ TEST_CASE("10,000 iterations on 4 ranks without growth of memory") {
       whole_numbers{static_cast<std::uint64_t>(60 + i)}({comm.rank(), ranks, 0}, gradient);
       gradients.emplace_back(to_view(gradient));
     }
-    ok_topk allreduce(execution(), comm, {.length = length, .k = 40});
-    oktopk::sgd<ok_topk> optimizer(execution(), allreduce, {.learning_rate = 0.01});
+    algorithm allreduce(execution(), comm, {.length = length, .k = 40});
+    oktopk::sgd<algorithm> optimizer(execution(), allreduce, {.learning_rate = 0.01});
     Kokkos::View<float*, memory> const weights("test data", length);
     for (int iteration = 0; iteration < iterations; ++iteration) {
       if (comm.rank() == 0 && iteration == settled) {

@@ -41,13 +41,15 @@ namespace Kokkos { bool is_initialized() noexcept; }
 struct holder { ~holder() { if (!Kokkos::is_initialized()) __builtin_abort(); } }; // as a view of Kokkos does
 extern "C" void hold() { static holder one; }
 """
-HOLDS = """
-import ctypes, re, sys
+AVERAGES = """
+import atexit, ctypes, os, re, signal, sys
 import torch, torch.distributed as dist
 import oktopk_torch
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
 average = oktopk_torch.averager(None, "topk_a(density=1)")
 average(torch.ones(4), key="a")
+"""
+HOLDS = AVERAGES + """
 if len(sys.argv) == 2:
     print(next(iter(re.findall(r"/\\S*kokkos\\S*core\\S*", open("/proc/self/maps").read())), ""))
 else:
@@ -67,13 +69,7 @@ def test_what_lives_until_exit_finds_kokkos_initialised(tmp_path):
     succeed(sys.executable, program, tmp_path / "second", tmp_path / "other.so")
 
 
-FORKS = """
-import atexit, os, signal, sys
-import torch, torch.distributed as dist
-import oktopk_torch
-dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
-average = oktopk_torch.averager(None, "topk_a(density=1)")
-average(torch.ones(4), key="a")
+FORKS = AVERAGES + """
 if child := os.fork():
     assert os.waitpid(child, 0)[1] == 0
     average(torch.ones(4), key="a")

@@ -70,7 +70,7 @@ class Training:
         """`optimizer` is sgd, adamw, or corrected: plain SGD, with the momentum in the state."""
         torch.manual_seed(5)
         self.ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=cap, static_graph=static)
-        self.borders = []  # of the buckets of each iteration
+        self.borders, self.losses = [], []  # of the buckets of each iteration; of the last `steps`
         self.state = oktopk_torch.state(self.ddp, scheme, momentum=0.9 if optimizer == "corrected" else 0.0, **options)
         self.ddp.register_comm_hook(self.state, self.hook)
         self.optimizer = {"sgd": lambda p: torch.optim.SGD(p, rate, momentum=0.9),
@@ -85,6 +85,11 @@ class Training:
 
     def step(self, number):
         return move(self.optimizer, lambda: loss_of(self.ddp, number))
+
+    def steps(self, first, end):
+        """Itself, after these steps."""
+        self.losses = [self.step(number) for number in range(first, end)]
+        return self
 
     def weights(self):
         return weights_of(self.ddp)
@@ -125,6 +130,18 @@ def carried(state, kind=torch.float32):
     lengths = array(torch.int64).tolist()
     return [dict(zip(saved["parameters"], found.split(lengths))) if found.numel() else {}
             for found in (array(kind), array(kind))]
+
+
+def without_schemes(saved):
+    """A state with its buckets, and without the states of the algorithm for them; sound by its digest."""
+    data, at = saved["state"].numpy().tobytes(), 32
+    for size in (1, 8, 4, 4, 8, 8):  # bytes of an item, of the arrays up to the tensors of the buckets
+        at += 8 + size * struct.unpack_from("<Q", data, at)[0]
+    data, digest = data[32:at] + bytes(8), 14695981039346656037
+    for byte in data:
+        digest = (digest ^ byte) * 1099511628211 % 2 ** 64
+    data = saved["state"].numpy().tobytes()[:16] + struct.pack("<QQ", len(data), digest) + data
+    return {**saved, "state": torch.frombuffer(bytearray(data), dtype=torch.uint8)}
 
 
 def residuals_of(state):
@@ -190,9 +207,8 @@ def refused(words, call, *arguments, **options):
 
 
 def trains(optimizer, scheme):
-    training = Training(scheme, optimizer, 0.003)
-    losses = [training.step(i) for i in range(200)]
-    assert sum(losses[-10:]) < 0.4 * sum(losses[:10]), losses
+    training = Training(scheme, optimizer, 0.003).steps(0, 200)
+    assert sum(training.losses[-10:]) < 0.4 * sum(training.losses[:10]), training.losses
     check_same_everywhere(training.weights())
 
 
@@ -264,8 +280,7 @@ def test_unused_parameters_lose_nothing(scheme):
         went_in = torch.zeros(parts, 40, dtype=torch.float64)
         velocity, seen, waits = torch.zeros_like(went_in), torch.zeros_like(went_in), 0
         for step in range(200):
-            for each in ddp.parameters():
-                each.grad = None
+            ddp.zero_grad(set_to_none=True)
             if freezes and step in (60, 140):
                 ddp.module.parts[2].requires_grad_(step == 140)
             uses = [[i for i in use_of(step, r) if not (freezes and i == 2 and 60 <= step < 140)] for r in range(ranks)]
@@ -363,47 +378,29 @@ def test_a_static_graph_leaves_residuals_of_unused_parameters(_):
 
 
 def test_goes_on_to_the_bit(scheme):
-    """A new program that loads does what the old one does."""
-    for cap in (25.0, 0.01):
-        for optimizer in ("sgd", "adamw", "corrected"):
-            whole = Training(scheme, optimizer, cap=cap)
-            for step in range(5):
-                whole.step(step)
-            saved = whole.saved()
-            again = Training(scheme, optimizer, cap=cap)
-            again.load(saved)
-            for step in range(5, 12):
-                assert whole.step(step) == again.step(step)
-                assert torch.equal(whole.weights(), again.weights()), step
-            assert again.borders[0] != again.borders[1] == whole.borders[-1]
-            ours, theirs = again.state.state_dict(), whole.state.state_dict()
-            assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
-            assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
-            # Without the states of the algorithm it would be another run: what is compared tells.
-            without = Training(scheme, optimizer, cap=cap)
-            without.ddp.load_state_dict(saved[0])
-            without.optimizer.load_state_dict(saved[1])
-            without.step(5)
-            assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
-
-
-def test_a_static_graph_goes_on_to_the_bit(scheme):
-    """DDP of torch 1.13 builds other buckets after its second iteration there."""
-    whole = Training(scheme, cap=0.01, static=True)
-    for before in (3, 5):
-        for step in range(0 if before == 3 else 3, before):
-            whole.step(step)
+    """A new program that loads does what the old one does. DDP of torch 1.13 builds other buckets after its first iteration,
+    with a static graph after its second one."""
+    plain = [(optimizer, 5, {"cap": cap}) for cap in (25.0, 0.01) for optimizer in ("sgd", "adamw", "corrected")]
+    static = [("sgd", before, {"cap": 0.01, "static": True}) for before in (3, 5)]
+    for optimizer, before, how in plain + static:
+        whole = Training(scheme, optimizer, **how).steps(0, before)
         saved, kept = whole.saved(), copy.deepcopy(whole.ddp.module)
-        again = Training(scheme, cap=0.01, static=True)
+        again = Training(scheme, optimizer, **how)
         again.load(saved)
         assert torch.equal(whole.weights(), weights_of(kept))
-        straight = Training(scheme, cap=0.01, static=True)
-        for step in range(before + 6):
-            straight.step(step)
-        for step in range(before, before + 6):
-            again.step(step)
-        assert torch.equal(straight.weights(), again.weights()), before
-        assert again.borders[0] != again.borders[-1] == straight.borders[-1]
+        for step in range(before, before + 7):
+            assert whole.step(step) == again.step(step)
+            assert torch.equal(whole.weights(), again.weights()), (how, before, step)
+        assert again.borders[0] != again.borders[-1 if "static" in how else 1] == whole.borders[-1]
+        ours, theirs = again.state.state_dict(), whole.state.state_dict()
+        assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
+        assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
+        # Without the states of the algorithm it would be another run: what is compared tells.
+        without = Training(scheme, optimizer, **how)
+        without.ddp.load_state_dict(saved[0])
+        without.optimizer.load_state_dict(saved[1])
+        without.step(before)
+        assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
 
 
 def test_says_what_is_wrong(_):
@@ -425,9 +422,7 @@ def test_says_what_is_wrong(_):
 
 def test_refuses_a_state_that_does_not_fit(scheme):
     """On every rank, also where only one has it; and goes on as if nothing had been."""
-    training = Training(scheme)
-    for step in range(3):
-        training.step(step)
+    training = Training(scheme).steps(0, 3)
     before = training.saved()[2]
     refused("the state is of", Training("ok_topk(density=0.05, format=packed)").state.load_state_dict, before)
     refused("another momentum", Training(scheme, "corrected").state.load_state_dict, before)
@@ -439,7 +434,8 @@ def test_refuses_a_state_that_does_not_fit(scheme):
             ("type Float", {"state": saved.float()}), ("cut short", {"state": saved[:-1]}),
             ("checkpoint", {"state": damaged}),
             ("other", {"state": oktopk_torch.state(nn.Linear(8, 8), scheme).state_dict()["state"]}),
-            ("none of oktopk_torch", {"state": b""})):
+            ("none of oktopk_torch", {"state": b""}), ("none of oktopk_torch", {"rank": 2 ** 40}),
+            ("none of oktopk_torch", {"rank": float("inf")})):
         refused(words, training.state.load_state_dict, {**before, **spoilt} if is_last() else before)
     for nothing in (None, {}):
         refused("none of oktopk_torch", training.state.load_state_dict, nothing if is_last() else before)
@@ -448,10 +444,7 @@ def test_refuses_a_state_that_does_not_fit(scheme):
 
 def test_a_fault_of_one_rank_comes_to_all(scheme):
     """And the next iteration works: with one bucket, with several, and with those of a state that was loaded."""
-    loaded = Training(scheme, cap=0.01)
-    for step in range(3):
-        loaded.step(step)
-    again = Training(scheme, cap=0.01)
+    loaded, again = Training(scheme, cap=0.01).steps(0, 3), Training(scheme, cap=0.01)
     again.load(loaded.saved())
     last = dist.get_world_size() - 1
     for training in (Training(scheme), Training(scheme, cap=0.01), loaded, again):
@@ -469,9 +462,7 @@ def test_a_fault_of_one_rank_comes_to_all(scheme):
         else:
             raise AssertionError("no error came")
         assert torch.equal(weights, training.weights())
-        for step in range(11, 14):
-            training.step(step)
-        assert not torch.equal(weights, training.weights())
+        assert not torch.equal(weights, training.steps(11, 14).weights())
         check_same_everywhere(training.weights())
 
 
@@ -817,9 +808,7 @@ def test_options_of_the_residual_act(_):
 
 
 def test_a_report_says_what_runs(_):
-    training = Training("ok_topk(density=0.05, format=packed)", cap=0.01)
-    for step in range(4):
-        training.step(step)
+    training = Training("ok_topk(density=0.05, format=packed)", cap=0.01).steps(0, 4)
     last, said = training.state.last_step(), training.state.report()
     assert last["steps"] == 4 and last["values"] == 4801 and last["ranks"] == dist.get_world_size()
     assert 0 <= last["hidden_seconds"] <= last["seconds"] and last["words"] < 4801
@@ -829,19 +818,14 @@ def test_a_report_says_what_runs(_):
     automatic = oktopk_torch.averager(None, "automatic")
     automatic(torch.ones(1000))
     assert "ms predicted" in automatic.report(), automatic.report()
-    dense = Training("dense")
-    for step in range(3):
-        dense.step(step)
-    assert " 1 of a dense ring's" in dense.state.report() and "4801 of 4801" in dense.state.report()
+    said = Training("dense").steps(0, 3).state.report()
+    assert " 1 of a dense ring's" in said and "4801 of 4801" in said
 
 
 def test_a_state_goes_on_with_other_ranks(scheme):
     """All that three ranks held back is there on the ranks that go on, in units of their averages."""
     ranks, rank = dist.get_world_size(), dist.get_rank()
-    training = Training(scheme, cap=0.01)
-    for step in range(3):
-        training.step(step)
-    saved = all_gathered(training.state.state_dict())
+    saved = all_gathered(Training(scheme, cap=0.01).steps(0, 3).state.state_dict())
     for before in (1, ranks + 1):  # as if so many had saved
         states = [{**saved[i % ranks], "ranks": before, "rank": i} for i in range(before)]
         again = Training(scheme, cap=0.01)
@@ -856,6 +840,10 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of(saved[rank]) * ranks, rtol=1e-5)
     other = {**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}
     refused("other parameters", one.state.load_state_dict, [other], other_ranks=True)
+    nobodys = {**saved[rank], "ranks": 0 if is_last() else ranks + 1}
+    refused("none of oktopk_torch", one.state.load_state_dict, nobodys, other_ranks=True)
+    short = [without_schemes(each) if is_last() else each for each in states]
+    refused("other parameters", one.state.load_state_dict, short, other_ranks=True)
 
 
 def test_what_ddp_counts_as_used_is_averaged(_):
@@ -930,8 +918,7 @@ def test_ddp_goes_on_behind_an_error(_):
     ddp, _ = hooked(Optional(), "topk_a(density=1)", find_unused_parameters=True, made=in_small_buckets)
     ddp(torch.ones(4, 40), range(4)).backward()
     refused("not finite", ddp(torch.full((4, 40), float("nan") if is_last() else 1.0), [0]).backward)
-    for each in ddp.parameters():
-        each.grad = None
+    ddp.zero_grad(set_to_none=True)
     ddp(torch.ones(4, 40), [0, 1] if is_last() else [0]).backward()
     assert ddp.module.parts[1].grad is not None and ddp.module.parts[2].grad is None
     assert torch.allclose(ddp.module.parts[1].grad, torch.full((40,), 1 / dist.get_world_size()))
@@ -1028,9 +1015,7 @@ def kept_by_name(saved):
 
 def test_a_distributed_checkpoint_is_refused(scheme):
     """On every rank, by the ranks; and nothing has changed."""
-    training = Training(scheme)
-    for step in range(3):
-        training.step(step)
+    training = Training(scheme).steps(0, 3)
     before = training.state.state_dict()
     found = kept_by_name(before)
     assert all(each["rank"] == found["rank"] for each in all_gathered(found))
@@ -1207,8 +1192,7 @@ def test_pairs_of_options_hold_for_200_steps(_):
                 uses = [[0, 1, 3] if static else use_of(step, r) if finds else list(range(4)) for r in range(ranks)]
                 times = 2 if no_sync and step > 1 and step % 2 == 0 else 1
                 inputs = inputs_of(step, rank)
-                for each in model.parts:
-                    each.grad = None
+                ddp.zero_grad(set_to_none=True)
                 if times == 2:
                     with ddp.no_sync():
                         ddp(inputs, uses[rank]).backward()

@@ -6,11 +6,7 @@
 
 #include "support/same_everywhere.hpp"
 
-#include <chrono>
 #include <cstdlib>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 // Ranks that the environment numbers, as torchrun does, and that meet in the file STORE.
 namespace oktopk_tests {

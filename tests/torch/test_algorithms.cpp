@@ -16,13 +16,8 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <new>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -18,11 +18,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;

@@ -12,13 +12,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

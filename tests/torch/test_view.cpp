@@ -8,9 +8,6 @@
 
 #include <ATen/Functions.h>
 
-#include <cstdint>
-#include <type_traits>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 

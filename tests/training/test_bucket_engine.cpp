@@ -27,8 +27,8 @@ using engine = oktopk::detail::bucket_engine<oktopk::error_feedback<sparse>>;
 
 constexpr int ranks = 2;
 std::vector<std::int64_t> const lengths{4, 0, 6, 2};
-bucket const first{{2, 0}, 10, 0};
-bucket const second{{1, 3}, 2, 0};
+std::vector<int> const first{2, 0};
+std::vector<int> const second{1, 3};
 
 engine made(in_process_communicator const& comm) {
   return {execution(), comm, lengths, {.momentum = 0.9}};
@@ -51,8 +51,8 @@ std::vector<float> const ten{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 TEST_CASE_ON(comm, ranks,
              "residual and velocity wait while their tensor is in no bucket, and go with it into another one") {
   auto buckets = made(comm);
-  buckets.add(second, maker(comm));
-  buckets.add(first, maker(comm));
+  buckets.add(second, 0, maker(comm));
+  buckets.add(first, 0, maker(comm));
   CHECK(reduce(buckets, 1, ten) == std::vector<float>{0, 0, 0, 0, 0, 0, 0, 0, 0, 10});
   CHECK(buckets.state().residual == std::vector<float>{7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 0, 0});
   CHECK(buckets.state().bucket_tensors == std::vector<std::int64_t>{1, 3, 2, 0});
@@ -65,7 +65,7 @@ TEST_CASE_ON(comm, ranks,
   CHECK(buckets.state().velocity == before.velocity);
   CHECK(buckets.state().allreduces.empty());
   buckets.begin_step();
-  buckets.add({{0}, 4, 0}, maker(comm));
+  buckets.add({0}, 0, maker(comm));
   CHECK(buckets.state().residual == before.residual);
   auto const averages = reduce(buckets, 0, {0, 0, 0, 0});
   CHECK(averages[2] == Approx(9 + 0.9 * 9)); // its residual and its velocity
@@ -74,17 +74,18 @@ TEST_CASE_ON(comm, ranks,
 
 TEST_CASE_ON(comm, ranks, "a saved state goes into whatever buckets there are, and into none") {
   auto buckets = made(comm);
-  buckets.add(first, maker(comm));
+  buckets.add(first, 0, maker(comm));
   reduce(buckets, 0, ten);
   auto const saved = buckets.state();
   auto same = made(comm);
-  same.add(first, maker(comm));
+  same.add(first, 0, maker(comm));
   same.restore(saved);
   CHECK(same.state().allreduces[0].iteration == 1);
   auto other = made(comm);
   other.restore(saved); // in no bucket
   CHECK(other.state().residual == saved.residual);
-  other.add({{0, 3, 2}, 12, 0}, maker(comm));
+  other.add({0, 3, 2}, 0, maker(comm));
+  CHECK(other.plan().buckets[0].length == 12);
   CHECK(other.state().residual == saved.residual);
   CHECK(other.state().velocity == saved.velocity);
   CHECK(other.state().allreduces[0].iteration == 0);
@@ -96,8 +97,8 @@ TEST_CASE_ON(comm, ranks, "a saved state goes into whatever buckets there are, a
 TEST_CASE_ON(comm, ranks,
              "where a call fails, the calls of the step before it are undone, in the next one nothing is left of it") {
   auto buckets = made(comm);
-  buckets.add(first, maker(comm));
-  buckets.add(second, maker(comm));
+  buckets.add(first, 0, maker(comm));
+  buckets.add(second, 0, maker(comm));
   reduce(buckets, 0, ten);
   CHECK(!buckets.begin_step());
   auto const before = buckets.state();
@@ -115,15 +116,38 @@ TEST_CASE_ON(comm, ranks,
 
 TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   auto buckets = made(comm);
-  buckets.add(first, maker(comm));
+  buckets.add(first, 0, maker(comm));
   buckets.at(0).withheld = {{1, 3}, {9, 10}};
   CHECK(reduce(buckets, 0, ten) == std::vector<float>{0, 2, 3, 0, 0, 0, 0, 0, 9, 10});
   CHECK(buckets.at(0).withheld.empty());
+  buckets.begin_step();
+  buckets.withhold(0); // behind the 6 values of tensor 2
+  auto const left = reduce(buckets, 0, ten);
+  CHECK(std::vector<float>(left.begin() + 6, left.end()) == std::vector<float>{7, 8, 9, 10});
+  CHECK(left[0] == 0);
+}
+
+TEST_CASE_ON(comm, 1, "a step has the times of its calls, in their order, beside those when their gradients came") {
+  auto buckets = made(comm);
+  buckets.add(first, 0, maker(comm));
+  buckets.add(second, 0, maker(comm));
+  buckets.times() = {{{0.5, 0, 0}}};
+  reduce(buckets, 1, {1, 2});
+  reduce(buckets, 0, ten);
+  auto const& calls = buckets.times().buckets;
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].ready == 0.5);
+  CHECK((0 <= calls[0].began && calls[0].began <= calls[0].ended && calls[0].ended <= calls[1].began));
+  CHECK(calls[1].began <= calls[1].ended);
+  buckets.begin_step();
+  buckets.times() = {};
+  reduce(buckets, 0, ten);
+  CHECK(buckets.times().buckets.size() == 1);
 }
 
 TEST_CASE_ON(comm, ranks, "values of withheld ranges count for no norm, and stay where the call fails") {
   engine buckets(execution(), comm, std::vector<std::int64_t>{4}, {.clip_norm = 5});
-  buckets.add({{0}, 4, 0}, maker(comm));
+  buckets.add({0}, 0, maker(comm));
   buckets.at(0).withheld = {{0, 1}, {2, 3}};
   CHECK(reduce(buckets, 0, {7, 5, 100, 0}) == std::vector<float>{7, 5, 100, 0});
   buckets.begin_step();
@@ -136,7 +160,7 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges count for no norm, and stay
 TEST_CASE_ON(comm, ranks, "the buckets of a step clip by the norm of all that have come, so none below it is scaled") {
   engine buckets(execution(), comm, std::vector<std::int64_t>{2, 2, 2}, {.clip_norm = 5});
   for (int const number : {0, 1, 2}) {
-    buckets.add({{number}, 2, 0}, maker(comm));
+    buckets.add({number}, 0, maker(comm));
   }
   for (int step = 0; step < 2; ++step) {
     CHECK(reduce(buckets, 2, {0, 3}) == std::vector<float>{0, 3});
@@ -150,7 +174,7 @@ TEST_CASE_ON(comm, ranks, "tensors that come one by one, each in a step, clip ea
   engine buckets(execution(), comm, {}, {.clip_norm = 5});
   for (int const number : {0, 1}) {
     CHECK(buckets.add_tensor(2) == number);
-    buckets.add({{number}, 2, 0}, maker(comm));
+    buckets.add({number}, 0, maker(comm));
     CHECK(reduce(buckets, number, {6, 8}) == std::vector<float>{0, 4});
     buckets.begin_step();
   }
@@ -168,7 +192,7 @@ TEST_CASE("a residual that decays has its share in the next call, and stays as i
     how.momentum = nesterov ? 0.5 : 0;
     how.nesterov = nesterov;
     engine buckets(execution(), comm, std::vector<std::int64_t>{2}, how);
-    buckets.add({{0}, 2, 0}, maker(comm));
+    buckets.add({0}, 0, maker(comm));
     float const step = nesterov ? 1.5F : 1;
     reduce(buckets, 0, {1, 8});
     CHECK(buckets.state().residual == std::vector<float>{step, 0});

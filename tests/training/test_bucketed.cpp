@@ -3,17 +3,13 @@
 
 // Several tensors in buckets: the same bits as a flat call, nothing lost in any plan, errors on every rank, restart.
 
-#include "algorithm/record.hpp"
+#include "sgd/gradients.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
 
-#include <chrono>
 #include <functional>
 #include <sstream>
 #include <thread>
@@ -30,9 +26,7 @@ constexpr int ranks = 3;
 constexpr int iterations = 5;
 std::vector<std::int64_t> const lengths{300, 7, 0, 120, 64, 509};
 
-using sparse = oktopk::ok_topk<execution, in_process_communicator>;
-using dropping = oktopk::gtopk<execution, in_process_communicator>;
-using everything = oktopk::dense<execution, in_process_communicator>;
+using sparse = algorithm;
 using buckets_of_sparse = oktopk::bucketed<sparse>;
 
 std::int64_t begin_of(std::size_t tensor) {
@@ -43,15 +37,8 @@ std::int64_t begin_of(std::size_t tensor) {
   return begin;
 }
 
-std::int64_t length_of_all() {
-  return begin_of(lengths.size());
-}
-
-std::vector<float> flat_gradient(int rank, int iteration) {
-  std::vector<float> gradient(static_cast<std::size_t>(length_of_all()));
-  correlated{5, 3}({rank, ranks, iteration}, gradient);
-  return gradient;
-}
+constexpr std::int64_t length_of_all = 1000;
+constexpr auto* flat_gradient = &correlated_gradient<length_of_all, ranks>;
 
 std::vector<float> gradient_of(std::size_t tensor, std::vector<float> const& flat) {
   auto const begin = flat.begin() + begin_of(tensor);
@@ -65,13 +52,6 @@ sparse make_sparse(in_process_communicator const& comm, bucket const& of) {
 buckets_of_sparse buckets_over(in_process_communicator const& comm, bucketed_options const& how = {},
                                std::vector<std::int64_t> const& of = lengths) {
   return {execution(), comm, of, [&](bucket const& each) { return make_sparse(comm, each); }, how};
-}
-
-template <class State>
-std::string saved_bytes(State const& state) {
-  std::ostringstream file;
-  oktopk::save(file, state);
-  return file.str();
 }
 
 /// A step with gradients of that iteration, announced from the last tensor to the first as a backward pass does; the
@@ -93,7 +73,7 @@ std::vector<float> step(Buckets& buckets, int rank, int iteration) {
 
 /// What goes into the steps of all ranks, and what comes out or stays behind: the same.
 struct ledger {
-  std::vector<double> went_in = std::vector<double>(static_cast<std::size_t>(length_of_all()));
+  std::vector<double> went_in = std::vector<double>(static_cast<std::size_t>(length_of_all));
   std::vector<double> came_out = went_in;
 
   template <class Buckets>
@@ -118,12 +98,12 @@ struct ledger {
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "one bucket gives the bits of a flat call") {
-  sparse flat(execution(), comm, {.length = length_of_all(), .density = 0.05});
+  sparse flat(execution(), comm, {.length = length_of_all, .density = 0.05});
   oktopk::error_feedback feedback(flat, {.momentum = 0.9});
   auto buckets = buckets_over(comm, {.feedback = {.momentum = 0.9}});
   REQUIRE(buckets.plan().buckets.size() == 1);
   CHECK(!buckets.overlaps()); // ranks of a process take turns on one thread
-  auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all())));
+  auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all)));
   for (int iteration = 0; iteration < iterations; ++iteration) {
     feedback.average(feedback(to_view(flat_gradient(comm.rank(), iteration))), average);
     CHECK(bits(step(buckets, comm.rank(), iteration)) == bits(to_vector(average)));
@@ -305,7 +285,9 @@ TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the st
 }
 
 TEST_CASE("misuse on one rank is an error with its code on all, in words on that one") {
-  auto const usage_error = [](auto const& how, std::string const& words, fault code = fault::option_out_of_range) {
+  // `how(buckets)` on rank 1, before it announces the tensor `at`
+  auto const usage_error = [](auto const& how, std::size_t at, std::string const& words,
+                              fault code = fault::option_out_of_range) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
       bool heard = false;
@@ -313,8 +295,8 @@ TEST_CASE("misuse on one rank is an error with its code on all, in words on that
         auto const outcome = outcome_of([&] {
           auto const flat = flat_gradient(comm.rank(), 0);
           for (std::size_t i = 0; i < lengths.size(); ++i) {
-            if (comm.rank() == 1 && attempt == 0) {
-              how(buckets, static_cast<int>(i));
+            if (comm.rank() == 1 && attempt == 0 && i == at) {
+              how(buckets);
             }
             buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
           }
@@ -327,24 +309,19 @@ TEST_CASE("misuse on one rank is an error with its code on all, in words on that
       step(buckets, comm.rank(), 1);
     });
   };
-  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(17) : void(); }, "no tensor 17 among 6");
-  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(-1) : void(); }, "no tensor -1");
-  usage_error([](auto& buckets, int i) { i == 1 ? buckets.ready(0) : void(); }, "ready already");
-  usage_error([](auto& buckets, int i) { i == 1 ? buckets.ready(0), buckets.ready(0) : void(); }, "ready already");
-  usage_error([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); },
-              "ready already"); // the last call: too late
-  usage_error([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
+  usage_error([](auto& buckets) { buckets.ready(17); }, 2, "no tensor 17 among 6");
+  usage_error([](auto& buckets) { buckets.ready(-1); }, 2, "no tensor -1");
+  usage_error([](auto& buckets) { buckets.ready(0); }, 1, "ready already");
+  usage_error([](auto& buckets) { buckets.ready(0), buckets.ready(0); }, 1, "ready already");
+  usage_error([](auto& buckets) { buckets.ready(5); }, 5, "ready already"); // the last call: too late
+  usage_error([](auto& buckets) { buckets.ready(3, to_view(std::vector<float>(5))); }, 3,
               "tensor 3 has 120 values, and 5 were given", fault::length_mismatch);
-  usage_error(
-      [](auto& buckets, int i) {
-        i == 3 ? buckets.ready_after(3, [] { throw std::runtime_error("the disk is full\nmore"); }) : void();
-      },
-      "tensor 3: the disk is full", fault::caller_failed);
-  usage_error(
-      [](auto& buckets, int i) {
-        i == 0 ? buckets.ready_after(0, [] { throw oktopk::error(fault::bad_file, "cut short"); }) : void();
-      },
-      "tensor 0: cut short", fault::bad_file);
+  auto const throwing = [](int tensor, auto const& thrown) {
+    return [=](auto& buckets) { buckets.ready_after(tensor, [&] { throw thrown; }); };
+  };
+  usage_error(throwing(3, std::runtime_error("the disk is full\nmore")), 3, "tensor 3: the disk is full",
+              fault::caller_failed);
+  usage_error(throwing(0, oktopk::error(fault::bad_file, "cut short")), 0, "tensor 0: cut short", fault::bad_file);
 }
 
 TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken down") {
@@ -399,7 +376,7 @@ TEST_CASE_ON(comm, ranks, "the norm that clips is that of all tensors together, 
   };
   double largest = 0; // of a rank's gradient
   for (int rank = 0; rank < ranks; ++rank) {
-    largest = std::max(largest, norm(flat_gradient(rank, 0), 0, static_cast<std::size_t>(length_of_all())));
+    largest = std::max(largest, norm(flat_gradient(rank, 0), 0, static_cast<std::size_t>(length_of_all)));
   }
   CHECK(bits(averages(1.001 * largest)) == bits(averages(0)));
   auto const clipped = averages(0.5);

@@ -12,7 +12,13 @@
 
 namespace oktopk::detail {
 
-/// Returns k as given, or round(density x length) but at least 1. Notes a fault if they give no valid k.
+/// round(density x length), but at least 1 where there is an entry.
+inline std::int64_t entries_at(double density, std::int64_t length) {
+  std::int64_t const rounded = std::llround(density * static_cast<double>(length));
+  return std::min(length, std::max<std::int64_t>(rounded, 1));
+}
+
+/// Returns k as given, or `entries_at` the density. Notes a fault if they give no valid k.
 inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
                               agreement& terms) {
   if (k.has_value() == density.has_value()) {
@@ -33,8 +39,7 @@ inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k
     terms.note(fault::density_out_of_range, text.str());
     return 0;
   }
-  std::int64_t const rounded = std::llround(*density * static_cast<double>(length));
-  return std::min(length, std::max<std::int64_t>(rounded, 1));
+  return entries_at(*density, length);
 }
 
 /// Notes a length that is negative or that the index type cannot count to.

@@ -43,6 +43,14 @@ struct tensor_place {
 struct bucket_plan {
   std::vector<bucket> buckets;
   std::vector<tensor_place> places; ///< of each tensor, by its number
+
+  /// Puts a tensor behind those of the last bucket.
+  void put(int tensor, std::int64_t length) {
+    bucket& last = buckets.back();
+    places[static_cast<std::size_t>(tensor)] = {static_cast<int>(buckets.size()) - 1, last.length, length};
+    last.tensors.push_back(tensor);
+    last.length += length;
+  }
 };
 
 /// The sentence that says what is wrong with such options; empty if nothing is.
@@ -100,10 +108,7 @@ inline bucket_plan plan_buckets(std::span<std::int64_t const> lengths, std::size
     if (!fits) {
       plan.buckets.push_back({{}, 0, density});
     }
-    bucket& last = plan.buckets.back();
-    plan.places[number] = {static_cast<int>(plan.buckets.size()) - 1, last.length, lengths[number]};
-    last.tensors.push_back(tensor);
-    last.length += lengths[number];
+    plan.put(tensor, lengths[number]);
   }
   return plan;
 }
@@ -121,7 +126,7 @@ struct overlap_times {
   double wait_began = 0;             ///< the backward pass was over: `wait` was called
   double wait_ended = 0;             ///< all averages were there
   int absent = 0;                    ///< tensors that this rank did not announce, which counted as zeros
-  std::chrono::steady_clock::time_point began{};
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 
   /// Seconds since the step began.
   double now(std::chrono::steady_clock::time_point when = std::chrono::steady_clock::now()) const {
@@ -130,20 +135,15 @@ struct overlap_times {
 
   /// Seconds of all calls: selection, messages and sums.
   double communication() const {
-    double sum = 0;
-    for (bucket_times const& each : buckets) {
-      sum += each.ended - each.began;
-    }
-    return sum;
+    return std::accumulate(buckets.begin(), buckets.end(), 0.0,
+                           [](double sum, bucket_times const& each) { return sum + (each.ended - each.began); });
   }
 
   /// Seconds of calls that ran before `wait` was called.
   double hidden() const {
-    double sum = 0;
-    for (bucket_times const& each : buckets) {
-      sum += before_wait(each.began, each.ended);
-    }
-    return sum;
+    return std::accumulate(buckets.begin(), buckets.end(), 0.0, [this](double sum, bucket_times const& each) {
+      return sum + before_wait(each.began, each.ended);
+    });
   }
 
   /// The most seconds that could have been hidden: calls of the same lengths, each as early as its gradients and the
@@ -176,6 +176,9 @@ struct bucketed_state {
   std::vector<std::int64_t> bucket_sizes;   ///< tensors of each bucket of the plan that the rest belongs to
   std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
   std::vector<AllreduceState> allreduces;   ///< of the buckets
+
+  /// The order of the tensors for a plan, if it has no problem.
+  std::vector<int> order() const { return {bucket_tensors.begin(), bucket_tensors.end()}; }
 
   /// For `save` and `load`.
   static std::string type_name() {
@@ -261,6 +264,15 @@ public:
   }
 
   communicator_type& comm() { return comm_; }
+  /// Of all tensors together.
+  std::int64_t length() const { return begins_.back(); }
+  std::vector<std::int64_t> lengths() const {
+    std::vector<std::int64_t> all;
+    for (tensor_place const& each : plan_.places) {
+      all.push_back(each.length);
+    }
+    return all;
+  }
   /// A tensor that is in no bucket has the place -1.
   bucket_plan const& plan() const { return plan_; }
 
@@ -270,29 +282,28 @@ public:
     return *parts_[static_cast<std::size_t>(bucket)];
   }
 
-  /// Makes a bucket of tensors that are in none, with the allreduce `make(what)`. Collective.
+  /// Makes a bucket of tensors that are in none, in this order, with the allreduce `make(bucket)`. Collective.
   template <class Make>
-  void add(bucket const& what, Make const& make) {
-    auto made = std::make_unique<part>(exec_, what, make, how_);
-    std::vector<tensor_place> places;
-    std::int64_t offset = 0;
-    for (int const tensor : what.tensors) {
-      places.push_back({static_cast<int>(parts_.size()), offset, plan_.places[index(tensor)].length});
-      offset += places.back().length;
+  void add(std::vector<int> const& tensors, double density, Make const& make) {
+    bucket_plan next = plan_;
+    next.buckets.push_back({{}, 0, density});
+    for (int const tensor : tensors) {
+      next.put(tensor, plan_.places[index(tensor)].length);
     }
-    if (std::any_of(what.tensors.begin(), what.tensors.end(),
-                    [&](int tensor) { return !waiting_[index(tensor)].residual.empty(); })) {
+    auto made = std::make_unique<part>(exec_, next.buckets.back(), make, how_);
+    if (std::any_of(tensors.begin(), tensors.end(),
+                    [&](int each) { return !waiting_[index(each)].residual.empty(); })) {
       auto state = made->feedback.state();
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        copy(waiting_[index(what.tensors[i])], 0, state, places[i].offset, places[i].length);
+      for (int const tensor : tensors) {
+        tensor_place const& place = next.places[index(tensor)];
+        copy(waiting_[index(tensor)], 0, state, place.offset, place.length);
       }
       made->feedback.restore(state);
     }
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      plan_.places[index(what.tensors[i])] = places[i];
-      waiting_[index(what.tensors[i])] = {};
+    for (int const tensor : tensors) {
+      waiting_[index(tensor)] = {};
     }
-    plan_.buckets.push_back(what);
+    plan_ = std::move(next);
     parts_.push_back(std::move(made));
   }
 
@@ -313,6 +324,16 @@ public:
     }
   }
 
+  /// The times of the step: whoever begins a step makes them new, with an entry of each call whose gradients are there.
+  overlap_times& times() { return times_; }
+  overlap_times const& times() const { return times_; }
+
+  /// The tensor takes no part in the next call of its bucket, on all ranks alike.
+  void withhold(int tensor) {
+    tensor_place const& place = plan_.places[index(tensor)];
+    at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
+  }
+
   /// Begins a step; returns the error of the step before, if that has failed.
   std::exception_ptr begin_step() {
     for (auto const& each : parts_) {
@@ -320,6 +341,7 @@ public:
       each->withheld.clear();
     }
     clipped_ = {};
+    calls_ = 0;
     return std::exchange(failed_, nullptr);
   }
 
@@ -335,6 +357,9 @@ public:
   void reduce(int bucket, Values const& values, double scale = 1,
               std::optional<error> const& usage_error = std::nullopt) {
     part& of = at(bucket);
+    times_.buckets.resize(std::max(times_.buckets.size(), ++calls_));
+    bucket_times& times = times_.buckets[calls_ - 1];
+    times.began = times_.now();
     bool has_kept = false;
     try {
       if (usage_error) {
@@ -353,6 +378,7 @@ public:
     }
     fence(of.allreduce.execution(), "oktopk::bucketed::call");
     of.withheld.clear();
+    times.ended = times_.now();
   }
 
   /// Notes that the step has failed, on all ranks alike.
@@ -382,22 +408,20 @@ public:
 
   /// A copy of all that one step hands to the next; between steps.
   state_type state() const {
-    auto saved = zeros<state_type>(begins_.back());
+    auto saved = zeros<state_type>(length());
+    saved.lengths = lengths();
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
-      saved.lengths.push_back(plan_.places[tensor].length);
       copy(waiting_[tensor], 0, saved, begins_[tensor], plan_.places[tensor].length);
     }
     for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
       auto state = parts_[bucket]->feedback.state();
-      auto const& tensors = plan_.buckets[bucket].tensors;
-      for (int const tensor : tensors) {
+      for (int const tensor : plan_.buckets[bucket].tensors) {
         tensor_place const& place = plan_.places[index(tensor)];
         copy(state, place.offset, saved, begins_[index(tensor)], place.length);
       }
-      saved.bucket_sizes.push_back(static_cast<std::int64_t>(tensors.size()));
-      saved.bucket_tensors.insert(saved.bucket_tensors.end(), tensors.begin(), tensors.end());
       saved.allreduces.push_back(std::move(state.allreduce));
     }
+    list_plan(saved);
     return saved;
   }
 
@@ -516,23 +540,25 @@ private:
     }
   }
 
-  bool has_plan_of(state_type const& saved) const {
-    std::vector<std::int64_t> sizes;
-    std::vector<std::int64_t> tensors;
+  void list_plan(state_type& in) const {
     for (bucket const& each : plan_.buckets) {
-      sizes.push_back(static_cast<std::int64_t>(each.tensors.size()));
-      tensors.insert(tensors.end(), each.tensors.begin(), each.tensors.end());
+      in.bucket_sizes.push_back(static_cast<std::int64_t>(each.tensors.size()));
+      in.bucket_tensors.insert(in.bucket_tensors.end(), each.tensors.begin(), each.tensors.end());
     }
-    return saved.bucket_sizes == sizes && saved.bucket_tensors == tensors;
+  }
+
+  bool has_plan_of(state_type const& saved) const {
+    state_type own;
+    list_plan(own);
+    return saved.bucket_sizes == own.bucket_sizes && saved.bucket_tensors == own.bucket_tensors;
   }
 
   // The sentence that says what is wrong with a saved state; empty if nothing is.
   std::string fault_of(state_type const& saved, bool same_plan) const {
-    if (!std::equal(saved.lengths.begin(), saved.lengths.end(), plan_.places.begin(), plan_.places.end(),
-                    [](std::int64_t length, tensor_place const& place) { return length == place.length; })) {
+    if (saved.lengths != lengths()) {
       return "the saved state is of other tensors";
     }
-    auto const size = static_cast<std::size_t>(begins_.back());
+    auto const size = static_cast<std::size_t>(length());
     if (saved.residual.size() != size || saved.velocity.size() != (has_velocity() ? size : 0)) {
       return "the saved state is of another length or has another momentum";
     }
@@ -550,6 +576,8 @@ private:
   std::vector<carried> waiting_;        // of tensors that are in no bucket
   std::vector<std::unique_ptr<part>> parts_;
   std::exception_ptr failed_;
+  overlap_times times_;
+  std::size_t calls_ = 0; // in this step
   buffer<value_type, typename execution_space::memory_space> kept_{"oktopk::bucketed::withheld"};
 };
 

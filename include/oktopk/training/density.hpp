@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/agreement.hpp>
+#include <oktopk/algorithm/options.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
@@ -12,15 +12,6 @@
 #include <utility>
 
 namespace oktopk {
-
-namespace detail {
-
-inline std::int64_t entries_at(double density, std::int64_t length) {
-  auto const rounded = static_cast<std::int64_t>(std::llround(density * static_cast<double>(length)));
-  return std::min(length, std::max<std::int64_t>(rounded, 1));
-}
-
-} // namespace detail
 
 /// Density of each iteration: a warm-up from `initial` down to `density` in stages, each the same factor sparser (Lin
 /// et al., Deep Gradient Compression, ICLR 2018, section 3.3: 25 %, 6.25 %, ... in the first epochs).
