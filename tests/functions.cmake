@@ -194,8 +194,7 @@ function(oktopk_add_program_checks)
     set(launcher "--launcher=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
   endif()
   foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
-                         benchmarks/tables=oktopk_bench benchmarks/peers=oktopk_bench benchmarks/network=oktopk_bench
-                         benchmarks/changing=oktopk_bench
+                         benchmarks/tables=oktopk_bench benchmarks/network=oktopk_bench
                          benchmarks/grid=automatic_bench
                          benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
                          benchmarks/advise=oktopk_advise
