@@ -11,9 +11,6 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
-#include <oktopk/sgd.hpp>
-
-#include <array>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -147,24 +144,4 @@ TEST_CASE_ON_ALL_RANKS("ranks that make different objects are told so, all of th
   CHECK(unlike(one_is_wrong, fault::k_out_of_range, "k = 4001 is not in [0, length]") == "");
   CHECK(same_everywhere(one_is_wrong.text));
   CHECK(making(length, 10) == outcome{});
-}
-
-TEST_CASE_ON_ALL_RANKS("sgd takes the same steps over MPI as in one process") {
-  same_over_mpi_and_in_process([](auto inner) {
-    seen all;
-    auto allreduce = made(inner, reusing);
-    oktopk::sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.3});
-    vector_of<float> const weights("weights", length);
-    for (int iteration = 0; iteration < 3; ++iteration) {
-      all.updates.push_back(
-          keep_update(optimizer.step(weights, seeded_accumulator<float>(length, inner.rank(), iteration))));
-    }
-    kept_update at_the_end;
-    for (std::size_t i = 0; i < weights.extent(0); ++i) {
-      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(weights(i)));
-      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(optimizer.residual()(i)));
-    }
-    all.updates.push_back(at_the_end);
-    return all;
-  });
 }
