@@ -153,10 +153,10 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::zfp)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_ZFP)
     endif()
-    if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue")
+    if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|tools)$")
       target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
     endif()
-    if(TARGET subjects_of_tests AND folder MATCHES "^(algorithm|extending)$")
+    if(TARGET subjects_of_tests AND folder MATCHES "^(algorithm|archetypes|extending)$")
       target_link_libraries(test_${folder} PRIVATE subjects_of_tests)
     endif()
     if(TARGET oktopk::xxhash AND folder STREQUAL "comm")
@@ -194,8 +194,7 @@ function(oktopk_add_program_checks)
     set(launcher "--launcher=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
   endif()
   foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
-                         benchmarks/tables=oktopk_bench benchmarks/peers=oktopk_bench benchmarks/network=oktopk_bench
-                         benchmarks/changing=oktopk_bench
+                         benchmarks/tables=oktopk_bench benchmarks/network=oktopk_bench
                          benchmarks/grid=automatic_bench
                          benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
                          benchmarks/advise=oktopk_advise

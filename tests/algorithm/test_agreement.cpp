@@ -5,6 +5,7 @@
 #include "support/collect.hpp"
 #include "support/policies.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 
 // Objects are made by all ranks together: whatever one of them gets wrong, all of them hear the same.
@@ -210,6 +211,23 @@ TEST_CASE("topk_dsa checks the options of its schedule, and compares them") {
   check([](int) { return 0; }, fault::option_out_of_range, "bucket = 0 of rotated is not positive");
   check([](int rank) { return rank == 1 ? -3 : 4; }, fault::option_out_of_range, "rank 1: bucket = -3");
   check([](int rank) { return rank == 2 ? 5 : 4; }, fault::ranks_disagree, "schedule");
+}
+
+TEST_CASE("ranks that code at different rates or levels are told so") {
+  using algorithm =
+      oktopk::dense_ring_chunked<execution, in_process, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
+  using how = decltype(algorithm::options::reduce);
+  auto const check = [](auto const& reduce_on, fault code, std::string const& words) {
+    auto const options = [&](int rank) { return algorithm::options{.length = 10, .reduce = reduce_on(rank)}; };
+    check_made<algorithm>(3, options, code, words);
+  };
+  using oktopk::codec_level;
+  check([](int rank) { return how{.codec = {.rate = rank == 1 ? 9 : 8}}; }, fault::ranks_disagree,
+        "ring_chunked of block_float 9");
+  check([](int rank) { return how{.level = rank == 2 ? codec_level::message : codec_level::collective}; },
+        fault::ranks_disagree, "level message");
+  check([](int) { return how{.codec = {.rate = 99}}; }, fault::option_out_of_range,
+        "rate = 99 of block_float is not between 4 and 16");
 }
 
 TEST_CASE("the extent of a view is a length, without a cast") {

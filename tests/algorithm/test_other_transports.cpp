@@ -45,8 +45,9 @@ oktopk::any_communicator over(oktopk::in_process_communicator inner) {
 
 TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order") {
   std::vector<subject> all{oktopk_fuzz::typed_subject<ok_topk_of_open_sizes>("ok_topk of open sizes")};
-  for (char const* const text : {"ok_topk(partition=evened(tau=5))", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
-                                 "topk_dsa", "gtopk", "gaussian_k", "dense", "random_mask"}) {
+  for (char const* const text :
+       {"ok_topk(partition=evened(tau=5))", "ok_topk(format=packed)", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
+        "topk_dsa", "gtopk", "gaussian_k", "dense", "random_mask"}) {
     all.push_back(subject_of(text));
   }
   for (subject const& of : all) {
@@ -56,6 +57,18 @@ TEST_CASE("every algorithm passes its suite over a transport that runs groups of
       shape const what{1700, 50, 6};
       CHECK(repetition_fault(of, run(of, ranks, what, correlated{3, 8}, {.transport = over<ordered_communicator>}),
                              run(of, ranks, what, correlated{3, 8}), false) == "");
+    }
+  }
+}
+
+TEST_CASE("an allreduce whose messages would wait for each other is refused there on every rank, with the reason") {
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    if (subject_of(algorithm.name).about.kind == oktopk_fuzz::family::dense && algorithm.name != "dense") {
+      auto const said = failures_of(3, [&](oktopk::in_process_communicator inner) {
+        oktopk::make_allreduce(execution(), ordered_communicator(inner), algorithm.name, {.length = 500, .k = 20});
+      });
+      CHECK(unlike(said, oktopk::fault::option_out_of_range, algorithm.name + " does not run over this communicator") ==
+            "");
     }
   }
 }

@@ -22,6 +22,22 @@ def test_training_says_when_the_accuracy_of_dense_is_reached(drivers, rows):
     assert cells["dense"] == ["286", "37.49", "1.0", "3.28"]
 
 
+AUTOMATIC = ROOT / "benchmarks" / "automatic" / "results"
+
+
+@pytest.mark.parametrize("command, expected", [
+    (["peers", "--results", ROWS.parent, "--plot", "none"],
+     "0.1 |   0.433 \u00b1 0.010 |     85.1 |     66,946 |         192 \u00b1 24 |"),
+    (["grid", "--results", AUTOMATIC, "--pictures", "."],
+     "automatic: within 1.15 of the best fixed scheme on 90.0 % of the points."),
+    (["changing", "--csv", AUTOMATIC / "changing.csv", "--plot", "none"],
+     "automatic(recheck=8): 0.984 of the time of ok_topk(format=packed), the best fixed scheme (reached: at most 1.05)")])
+def test_kept_rows_of_other_commands(driver, tmp_path, command, expected):
+    """The figures that the pages have; benchmarks/redraw.sh draws the pictures."""
+    done = driver(*command, "--part", "show", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "") and expected in done.stdout
+
+
 @pytest.mark.parametrize("content, expected", [
     (b"\xff\xfe\x00", "no file of results"), (b"a,b\n1,2\n", "no file of results"),
     (ROWS.read_bytes()[:-9], "as long as")])

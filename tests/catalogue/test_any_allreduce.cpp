@@ -39,40 +39,7 @@ TEST_CASE_ON(comm, 2, "an algorithm without a text goes by its own name, and can
   CHECK(allreduce.comm().total().messages_sent > 0);
 }
 
-TEST_CASE_ON(comm, 2, "a hidden algorithm takes vectors of no element") {
-  any allreduce = made(comm, 0, 0);
-  CHECK(allreduce(to_view(std::vector<double>())).indices().extent(0) == 0);
-}
-
-TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
-  auto const called = [](auto const& input_of) {
-    return failures_of(2, [&](in_process_communicator comm) {
-      any allreduce = made(comm, 4, 1);
-      allreduce(input_of(comm.rank()));
-    });
-  };
-  CHECK(unlike(called([](int rank) { return to_view(std::vector<double>(rank == 1 ? 5 : 4)); }), fault::length_mismatch,
-               "rank 1: the accumulator has 5 elements, expected 4") == "");
-  CHECK(unlike(called([](int rank) {
-                 return to_view(std::vector<double>(4, rank == 0 ? std::numeric_limits<double>::infinity() : 1));
-               }),
-               fault::non_finite, "rank 0: the value at index 0") == "");
-  using matrix = Kokkos::View<double**, Kokkos::LayoutRight, memory>;
-  CHECK(unlike(called([](int) { return Kokkos::subview(matrix("test data", 4, 2), Kokkos::ALL, 0); }),
-               fault::not_contiguous, "is not contiguous") == "");
-  auto const failed = failures_of(2, [](in_process_communicator comm) {
-    any allreduce = made(comm, 4, 1);
-    comm.rank() == 1 ? allreduce.fail({fault::bad_file}) : void(allreduce(to_view(std::vector<double>(4))));
-  });
-  CHECK(unlike(failed, fault::bad_file, "rank 1: bad_file") == "");
-  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 5); }), fault::k_out_of_range,
-               "k = 5") == "");
-}
-
-TEST_CASE_ON(comm, 2, "a hidden algorithm takes another k if it selects, and says so if it does not") {
-  any sparse = made(comm, 10, 2);
-  sparse.set_k(3);
-  CHECK(sparse.k() == 3);
+TEST_CASE_ON(comm, 2, "a hidden algorithm that selects nothing takes no other k, and says so") {
   using ring = dense_ring<execution, counting, double, std::int64_t>;
   any dense(std::in_place_type<ring>, execution(), counting(comm), {.length = 10});
   CHECK(unlike(outcome_of([&] { dense.set_k(3); }), fault::k_out_of_range, "takes no other k") == "");

@@ -3,7 +3,6 @@
 
 // Every algorithm of the catalogue gives what its type gives, to the bit and to the byte; wrong texts are refused.
 #include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
 #endif
@@ -16,8 +15,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <sstream>
-#include <type_traits>
 
 namespace {
 
@@ -342,28 +339,6 @@ TEST_CASE("a state depends on no policies that its type tells") {
   CHECK(catalogue::policies_of(dense<E, C>::options{}).empty());
 }
 
-TEST_CASE("a state goes through bytes, and on where it was saved") {
-  for (std::string const text : {"ok_topk(local_select=reused, global_select=reused, tau=2, tau_prime=2)",
-                                 "paper_ok_topk", "gtopk", "ring_chunked"}) {
-    in_process::run(3, [&](in_process_communicator comm) {
-      any first = made(C(comm), text);
-      any second = made(C(comm), text);
-      std::vector<float> residual(static_cast<std::size_t>(length), 0);
-      for (int iteration = 0; iteration < iterations; ++iteration) {
-        auto const input = accumulator_of({comm.rank(), 3, iteration}, residual, correlated{7, 3});
-        std::stringstream file;
-        save(file, first.state());
-        second.restore(load<any::state_type>(file));
-        auto const one = observe(first, input);
-        auto const other = observe(second, input);
-        REQUIRE(difference(one, other).empty());
-        REQUIRE(first.state() == second.state());
-        residual = one.residual;
-      }
-    });
-  }
-}
-
 TEST_CASE("a state of another algorithm or of other policies is refused on every rank") {
   auto const restored = [](std::string const& from, std::string const& to, bool damage = false) {
     return failures_of(3, [&](in_process_communicator comm) {
@@ -389,45 +364,4 @@ TEST_CASE("a state of another algorithm or of other policies is refused on every
     any const other = made(C(comm), "topk_a");
     CHECK(outcome_of([&] { other.for_other_ranks(saved); }).says("the state is of ok_topk(local_select=exact, "));
   });
-}
-
-namespace {
-
-/// The weights after some steps of an optimizer that was saved and restored on the way, and its last state.
-template <class Allreduce>
-std::vector<float> trained(Allreduce& first, Allreduce& second, int rank) {
-  auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
-  sgd<Allreduce> before(E(), first, {.learning_rate = 0.05});
-  sgd<Allreduce> after(E(), second, {.learning_rate = 0.5});
-  for (int iteration = 0; iteration < iterations; ++iteration) {
-    std::vector<float> gradient(static_cast<std::size_t>(length));
-    correlated{5, 3}({rank, 3, iteration}, gradient);
-    if (iteration == 3) {
-      std::stringstream file;
-      save(file, before.state());
-      after.restore(load<typename sgd<Allreduce>::state_type>(file));
-    }
-    (iteration < 3 ? before : after).step(weights, to_view(gradient));
-  }
-  return to_vector(weights);
-}
-
-} // namespace
-
-TEST_CASE_ON(comm, 3, "sgd over an algorithm by text is sgd over its type") {
-  C counts(comm);
-  C counts_too(comm);
-  ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
-  ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
-  any by_text = made(counts_too, "ok_topk");
-  any by_text_too = made(counts_too, "ok_topk");
-  counts.reset();
-  counts_too.reset();
-  auto const typed = trained(first, second, comm.rank());
-  auto const untyped = trained(by_text, by_text_too, comm.rank());
-  CHECK(bits(typed) == bits(untyped));
-  // The same calls; only `restore` asks once more.
-  for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
-    CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
-  }
 }

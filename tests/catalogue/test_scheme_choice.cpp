@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -306,70 +305,6 @@ TEST_CASE("scheme_choice: short calls of another scheme must take 10 % less than
   };
   CHECK(chosen(1.82e-4) == "used");
   CHECK(chosen(1.78e-4) == "other");
-}
-
-TEST_CASE("scheme_choice: a program with short calls hardly feels the trials", "[automatic]") {
-  // Seconds as on the emulated cluster with 4 ranks: schemes differ less than calls do, a call on trial takes a meeting
-  // more, and one of another scheme than the call before takes making it and the first call of a new object more.
-  int slow_begins = 0;  // worlds in which calls 1 to 200 take more than 1.3 times as long as those of the best scheme
-  int slow_later = 0;   // in which calls 201 to 300 take more than 1.1 times as long
-  int slow_at_last = 0; // the same of calls 1501 to 1600
-  constexpr int worlds = 200;
-  for (int world = 0; world < worlds; ++world) {
-    std::mt19937 draw(static_cast<std::uint32_t>(world));
-    auto const uniform = [&] { return static_cast<double>(draw()) / 4294967296.0; };
-    std::vector<forecast> all;
-    std::map<std::string, double> times;
-    double best = 1;
-    for (std::string const name : {"topk_a", "gtopk", "topk_dsa", "ok_topk", "dense", "ring"}) {
-      bool const dense = name == "dense" || name == "ring";
-      double const of_all = dense ? 6e-4 * (1 + uniform()) : 2.5e-4 * (1 + 0.8 * uniform());
-      for (std::string const format : {"", "(format=gap16)", "(format=packed)"}) {
-        double const seconds = of_all * (1 + 0.2 * uniform());
-        if (!dense || format.empty()) {
-          all.push_back(scheme(name + format, seconds * (0.8 + 0.4 * uniform()), dense));
-          times[name + format] = seconds;
-          best = std::min(best, seconds);
-        }
-      }
-    }
-    scheme_choice choice = begun(all, {.noise = 3e-4, .agreeing = 1e-4});
-    std::vector<double> of_automatic;
-    std::vector<double> of_best;
-    std::string last;
-    int late = 0;
-    for (int call = 0; call < 1600; ++call) {
-      late = late > 0           ? late - 1
-             : uniform() < 0.05 ? 1 + static_cast<int>(8 * uniform())
-                                : 0; // others are at work, too
-      double const noise = (1 + 0.15 * uniform()) * (late > 0 ? 1.5 : 1);
-      std::string const text = choice.next();
-      bool const is_made = text != last;
-      double const seconds = noise * times.at(text) * (is_made ? 2 : 1);
-      of_best.push_back(noise * best);
-      of_automatic.push_back(seconds + (is_made ? 4e-4 : 0) + (choice.on_trial() ? 1.5e-4 : 0));
-      if (choice.on_trial()) {
-        choice.note_trial(seconds);
-      } else if (choice.note(seconds)) {
-        CHECK_FALSE(choice.look(choice.least()));
-      }
-      last = text;
-    }
-    auto const ratio = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-      auto const median = [&](std::vector<double> of) {
-        auto const middle = of.begin() + (from + to) / 2;
-        std::nth_element(of.begin() + from, middle, of.begin() + to);
-        return *middle;
-      };
-      return median(of_automatic) / median(of_best);
-    };
-    slow_begins += ratio(0, 200) > 1.3 ? 1 : 0;
-    slow_later += ratio(200, 300) > 1.1 ? 1 : 0;
-    slow_at_last += ratio(1500, 1600) > 1.1 ? 1 : 0;
-  }
-  CHECK(slow_begins <= worlds / 50); // 74 worlds where the first trials have 70 calls
-  CHECK(slow_later <= worlds / 10);
-  CHECK(slow_at_last <= worlds / 10);
 }
 
 TEST_CASE("scheme_choice: finals are at least four calls, of one variant of a scheme, for four schemes at most",

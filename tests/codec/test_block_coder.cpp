@@ -87,47 +87,6 @@ TEST_CASE("codes of any rate survive their bytes, and stay within them") {
   }
 }
 
-TEMPLATE_TEST_CASE("rounding takes half a step at most, and says what it took", "", float, double) {
-  using coder = any_rate<TestType>;
-  for (int rate = 2; rate <= 16; ++rate) {
-    for (TestType const scale : {TestType(1), TestType(1e-30), TestType(3e30)}) {
-      CAPTURE(rate, scale);
-      auto const values = block_of<TestType>(static_cast<std::uint64_t>(rate), scale);
-      std::array<std::int16_t, width> codes{};
-      std::array<TestType, width> lost{};
-      auto const exponent = coder::encode(values.data(), codes.data(), lost.data(), rate);
-      REQUIRE(exponent != coder::not_finite);
-      std::vector<std::byte> bytes(8 * static_cast<std::size_t>(rate));
-      coder::pack(codes.data(), 8, rate, bytes.data());
-      coder::unpack(bytes.data(), 8, rate, codes.data());
-      auto const back = decoded<TestType, coder>(exponent, codes.data());
-      TestType const step = std::ldexp(TestType(1), exponent);
-      TestType largest = 0;
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        CHECK(std::abs(values[i] - back[i]) <= step / 2);
-        CHECK(values[i] - back[i] == lost[i]);
-        largest = std::max(largest, std::abs(values[i]));
-      }
-      CHECK(step <= std::ldexp(largest, 3 - rate)); // no step larger than the largest value asks for
-    }
-  }
-}
-
-TEST_CASE("a block next to the largest number is cut and stays finite") {
-  auto values = block_of<float>(1, 1.0F);
-  values[7] = std::numeric_limits<float>::max();
-  values[8] = -std::numeric_limits<float>::max();
-  for (int rate = 2; rate <= 16; ++rate) {
-    std::array<std::int16_t, width> codes{};
-    std::array<float, width> lost{};
-    auto const exponent = any_rate<float>::encode(values.data(), codes.data(), lost.data(), rate);
-    auto const back = decoded<float, any_rate<float>>(exponent, codes.data());
-    CHECK((std::isfinite(back[7]) && std::isfinite(back[8])));
-    CHECK((back[7] > 0 && back[8] < 0));
-    CHECK(back[7] + lost[7] == values[7]);
-  }
-}
-
 TEST_CASE("a block with a value that is not finite, or with a damaged exponent, decodes to nothing finite") {
   for (float const bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                           std::numeric_limits<float>::quiet_NaN()}) {

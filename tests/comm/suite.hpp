@@ -206,6 +206,21 @@ void reduce(E const& exec, Comm& comm, bulk_numbers<Value, E> const& numbers, ok
   numbers.pull(exec);
 }
 
+/// The same bits on all ranks.
+template <class Value, class Comm>
+void check_same_everywhere(Comm comm, std::span<Value const> values) {
+  using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+  std::vector<pattern> least;
+  for (Value const each : values) {
+    least.push_back(std::bit_cast<pattern>(each));
+  }
+  std::vector<pattern> most = least;
+  oktopk::collective_workspace workspace;
+  oktopk::allreduce_integers(comm, std::span(least), oktopk::reduction::min, oktopk::phase::control, workspace);
+  oktopk::allreduce_integers(comm, std::span(most), oktopk::reduction::max, oktopk::phase::control, workspace);
+  CHECK(least == most);
+}
+
 /// Bulk 7: a sum, a minimum and a maximum on all ranks, with the same bits.
 template <class Value, class E, class Comm>
 void check_allreduce(Comm comm) {
@@ -229,17 +244,7 @@ void check_allreduce(Comm comm) {
     numbers.all()[i] = static_cast<Value>(1) / (static_cast<Value>(i) + mine * 3 + 1);
   }
   reduce(exec, comm, numbers, oktopk::reduction::sum, oktopk::phase::reduce);
-  using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
-  std::vector<pattern> least;
-  for (Value const each : numbers.all()) {
-    least.push_back(std::bit_cast<pattern>(each));
-  }
-  std::vector<pattern> most = least;
-  oktopk::collective_workspace workspace;
-  oktopk::allreduce_integers(comm, std::span<pattern>(least), oktopk::reduction::min, oktopk::phase::control,
-                             workspace);
-  oktopk::allreduce_integers(comm, std::span<pattern>(most), oktopk::reduction::max, oktopk::phase::control, workspace);
-  CHECK(least == most);
+  check_same_everywhere<Value>(comm, numbers.all());
 }
 
 /// Bulk 7: NaN of one rank and of several, zeros of both signs and infinities reach all ranks, with the same bits; in
@@ -270,7 +275,6 @@ void check_special_values(Comm comm) {
         }
         reduce(exec, comm, numbers, op, oktopk::phase::reduce);
         std::string wrong;
-        std::vector<pattern> least;
         for (std::size_t i = 0; i < count; ++i) {
           Value const got = numbers.all()[i];
           std::size_t const which = (i + shift) % mine.size();
@@ -279,16 +283,9 @@ void check_special_values(Comm comm) {
                              : which == 5 ? got == (max ? inf : -inf)
                                           : got == (comm.size() == 1 ? mine[6] : Value(max ? last : 1));
           wrong += right ? "" : " " + std::to_string(which) + " at " + std::to_string(i);
-          least.push_back(std::bit_cast<pattern>(got));
         }
         CHECK(wrong.substr(0, 100) == "");
-        std::vector<pattern> most = least;
-        oktopk::collective_workspace workspace;
-        oktopk::allreduce_integers(comm, std::span<pattern>(least), oktopk::reduction::min, oktopk::phase::control,
-                                   workspace);
-        oktopk::allreduce_integers(comm, std::span<pattern>(most), oktopk::reduction::max, oktopk::phase::control,
-                                   workspace);
-        CHECK(least == most);
+        check_same_everywhere<Value>(comm, numbers.all());
       }
     }
   }

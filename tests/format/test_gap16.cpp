@@ -3,9 +3,6 @@
 
 #include "format/suite.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/comm/counted.hpp>
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/format/gap16.hpp>
 
 #include <tuple>
@@ -20,35 +17,6 @@ using formats = std::tuple<gap16<float, std::int32_t>, gap16<float, std::int64_t
 
 static_assert(oktopk::sparse_format<gap16<>> && gap16<>::lossless);
 static_assert(oktopk::detail::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
-
-/// The values of the updates of some calls of ok_topk with a format, and the bytes that all ranks sent.
-template <class Format>
-std::pair<std::vector<float>, std::int64_t> updates_of_ok_topk() {
-  using counting = oktopk::counted<oktopk::in_process_communicator>;
-  std::vector<float> all;
-  std::int64_t bytes = 0;
-  oktopk::in_process::run(5, [&](oktopk::in_process_communicator inner) {
-    counting comm(inner);
-    oktopk::ok_topk<host_execution, counting, oktopk::with_format<Format>> allreduce(host_execution(), comm,
-                                                                                     {.length = 3000, .k = 150});
-    Kokkos::View<float*, Kokkos::HostSpace> const accumulator("oktopk::tests::accumulator", 3000);
-    for (int call = 0; call < 3; ++call) {
-      seeded draw(static_cast<std::uint64_t>(10 * call + comm.rank()));
-      for (std::size_t i = 0; i < 3000; ++i) {
-        accumulator(i) = static_cast<float>(draw.next() % 20001) / 10000.0F - 1.0F;
-      }
-      auto const before = comm.total();
-      auto const& update = allreduce(accumulator);
-      CHECK(comm.total().words_sent() - before.words_sent() <= allreduce.bound_words());
-      bytes += comm.total().bytes_sent - before.bytes_sent;
-      for (std::size_t i = 0; comm.rank() == 0 && i < update.indices().extent(0); ++i) {
-        all.push_back(static_cast<float>(update.indices().data()[i]));
-        all.push_back(update.values().data()[i]);
-      }
-    }
-  });
-  return {all, bytes};
-}
 
 } // namespace
 
@@ -112,13 +80,6 @@ TEST_CASE("gap16 spoils the entries behind a gap that leads out of the region, o
   std::int32_t const before_zero = -1;
   std::memcpy(wire.data() + 3 * 6, &before_zero, sizeof before_zero);
   CHECK(std::isnan(decoded<gap16<>>(wire, 3, where).values[1]));
-}
-
-TEST_CASE("ok_topk gives with gap16 what it gives with coo, for fewer bytes") {
-  auto const [with_gaps, fewer] = updates_of_ok_topk<gap16<>>();
-  auto const [with_coo, more] = updates_of_ok_topk<oktopk::coo<>>();
-  CHECK(same_bits(with_gaps, with_coo));
-  CHECK(fewer < more);
 }
 
 TEST_CASE("gap16 refuses a message that is too short for its entries") {

@@ -229,7 +229,6 @@ void apply(limits const& within, facts const& about, fuzz_case& what) {
   }
   what.replica_before = without("replica") ? -1 : what.replica_before;
   what.damage_before = without("damage") ? -1 : what.damage_before;
-  what.file_before = without("file") ? -1 : what.file_before;
   for (planned_call& each : what.calls) {
     each.spoilt = without("poison") ? poison::none : each.spoilt;
   }
@@ -271,7 +270,6 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
   what.new_rate_before = some_call(0.2);
   what.replica_before = some_call(0.35);
   what.damage_before = some_call(0.2);
-  what.file_before = some_call(0.2);
   bool const refusal = draw.chance(0.1);
   std::vector<bad_option const*> possible;
   for (bad_option const& each : bad_option_list) {
@@ -295,8 +293,7 @@ std::string in_words(fuzz_case const& what) {
        << what.learning_rate;
   for (auto const& [name, before] : {std::pair("new rate", what.new_rate_before),
                                      {"replica", what.replica_before},
-                                     {"altered state", what.damage_before},
-                                     {"damaged file", what.file_before}}) {
+                                     {"altered state", what.damage_before}}) {
     text << (before < 0 ? "" : std::string(", ") + name + " before call " + std::to_string(before));
   }
   if (what.refused_first != nullptr) {

@@ -181,14 +181,13 @@ struct fuzz_case {
   bool refused_on_one_rank = false;
   int replica_before = -1; ///< call before which a replica is made of a checkpoint
   int damage_before = -1;  ///< call before which an altered state is restored
-  int file_before = -1;    ///< call before which a damaged checkpoint is read
   std::vector<planned_call> calls;
 
   bool feeds_back() const { return calls_made == way::bare && feedback; }
 };
 
 /// What is changed about a drawn case, to make it smaller: `ranks`, `calls`, `length` and `k`, and 0 for the parts that
-/// it shall not have: `replica`, `damage`, `file`, `refusal`, `poison`, `sgd`, `feedback`.
+/// it shall not have: `replica`, `damage`, `refusal`, `poison`, `sgd`, `feedback`.
 using limits = std::map<std::string, std::int64_t>;
 
 /// Draws the case of a number.

@@ -4,9 +4,6 @@
 
 #include "fuzz/record.hpp"
 
-#include <oktopk/catalogue/any_allreduce.hpp>
-#include <oktopk/sgd.hpp>
-
 #include <algorithm>
 
 namespace oktopk_fuzz {
@@ -76,31 +73,6 @@ inline void alter(draws& draw, fuzz_case const& what, state_numbers& state) {
       }
     }
   }
-}
-
-/// How a checkpoint is damaged.
-enum class file_damage { truncated, trailing, other_type, flipped };
-
-/// Damages the bytes of a checkpoint. The same draws do the same to all.
-inline std::string damaged(file_damage how, draws& draw, bool of_sgd, std::string bytes) {
-  auto const size = static_cast<std::int64_t>(bytes.size());
-  switch (how) {
-  case file_damage::truncated: bytes.resize(static_cast<std::size_t>(draw.between(0, size - 1))); break;
-  case file_damage::trailing:
-    bytes.append(static_cast<std::size_t>(draw.one_of<std::int64_t>({1, 4, 8, 100})), '\1');
-    break;
-  case file_damage::other_type:
-    bytes = of_sgd ? saved(oktopk::detail::any_state())
-                   : saved(oktopk::sgd<oktopk::any_allreduce<Kokkos::DefaultExecutionSpace>>::state_type());
-    break;
-  case file_damage::flipped:
-    for (std::int64_t i = draw.between(1, 3), at = draw.between(0, size - i); i > 0; --i) {
-      char& byte = bytes[static_cast<std::size_t>(at++)];
-      byte = static_cast<char>(byte ^ (1 << draw.between(0, 7)));
-    }
-    break;
-  }
-  return bytes;
 }
 
 } // namespace oktopk_fuzz

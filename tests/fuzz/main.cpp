@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Tries all algorithms with inputs, options, states and files drawn from a seed, and checks what the documentation
+// Tries all algorithms with inputs, options and states drawn from a seed, and checks what the documentation
 // promises. Exits with 1 where a promise was not kept.
 
 #include "fuzz/mutation.hpp"
@@ -43,7 +43,7 @@ int run(plan const& all) {
   }
   counts const& sum = work_in_all();
   std::cout << sum.cases << " cases, " << sum.calls << " calls, " << sum.rank_calls << " calls of a rank, " << sum.threw
-            << " calls that threw and " << sum.refusals << " objects, states and files that were refused as promised, "
+            << " calls that threw and " << sum.refusals << " objects and states that were refused as promised, "
             << findings << " findings, in " << static_cast<int>(seconds()) << " s\n";
   return findings == 0 ? 0 : 1;
 }
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   app.add_flag("--staged", all.staged, "a communicator that reaches no memory, so that all that travels is copied");
   app.add_option("--case", one_case, "run one case again, and say what it is");
   app.add_option("--within", within,
-                 "makes cases smaller: ranks=N, calls=N, length=N, k=N; without replica, damage, file, refusal, sgd, "
+                 "makes cases smaller: ranks=N, calls=N, length=N, k=N; without replica, damage, refusal, sgd, "
                  "poison, feedback, for each that is named")
       ->delimiter(',');
   app.add_option("--case-seconds", all.case_seconds, "seconds of processor time after which a case counts as hanging")

@@ -187,6 +187,7 @@ struct call_record {
   std::vector<std::int64_t> contributed;
   entries returned;
   oktopk::call_statistics statistics;
+  std::string runs; ///< the scheme that was called
   std::array<oktopk::traffic, oktopk::phase_count> traffic{};
   double bound_words = 0;
   state_numbers before;

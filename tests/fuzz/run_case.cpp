@@ -47,7 +47,6 @@ private:
 /// What a rank has seen of a checkpoint, or of a state that it was to restore.
 struct seen_state {
   outcome said{};
-  oktopk::fault expected = oktopk::fault::none;
   state_numbers before{};
   state_numbers wanted{};
   state_numbers after{};
@@ -125,9 +124,6 @@ private:
     if (call == what_.damage_before) {
       restore_altered();
     }
-    if (call == what_.file_before) {
-      read_damaged();
-    }
     if (call == what_.replica_before) {
       make_replica();
     }
@@ -166,27 +162,6 @@ private:
     now.after = mine_->state();
     recorder_.tell(rank_, std::move(now),
                    [&](std::vector<seen_state> const& all) { check_restored(what_, all, recorder_.done); });
-  }
-
-  // Bytes of a checkpoint are damaged, alike on all ranks or on one.
-  void read_damaged() {
-    draws draw(mixed({what_.seed, 8}));
-    auto const how = static_cast<file_damage>(draw.between(0, 3));
-    bool const on_all = draw.chance(0.5) || how != file_damage::flipped;
-    seen_state now{.before = mine_->state()};
-    if (static_cast<int>(draw.between(0, what_.ranks - 1)) == rank_ || on_all) {
-      std::string const bytes = damaged(how, draw, what_.calls_made != way::bare, mine_->save());
-      now.expected = oktopk::fault::bad_file;
-      now.said = oktopk_tests::outcome_of([&] { mine_->load(bytes); });
-    }
-    now.after = mine_->state();
-    recorder_.tell(rank_, std::move(now), [&](std::vector<seen_state> const& all) {
-      recorder_.done.refusals += 1;
-      check_each(all, [](seen_state const& mine, std::size_t) {
-        expect(mine.said.code == mine.expected, "bad_file_taken", "a damaged checkpoint: ", mine.said);
-      });
-      expect_unchanged(all, "refused_state_moved");
-    });
   }
 
   void one_call(int call) {

@@ -314,6 +314,8 @@ public:
       out.traffic[static_cast<std::size_t>(p)] = comm_.of_phase(static_cast<oktopk::phase>(p));
     }
     out.statistics = algorithm_.last_call();
+    out.runs = algorithm_.explain();
+    out.runs.resize(std::min(out.runs.find(": "), out.runs.size())); // without the times
     out.bound_words = algorithm_.bound_words();
     out.hooked = std::move(seen_);
     out.after = state();

@@ -173,7 +173,7 @@ limits shrink(plan all, work_done& found) {
   };
   bool smaller = fails(all.within); // else it is not the same again by itself
   while (std::exchange(smaller, false)) {
-    for (char const* each : {"replica", "damage", "file", "refusal", "poison", "sgd", "feedback"}) {
+    for (char const* each : {"replica", "damage", "refusal", "poison", "sgd", "feedback"}) {
       smaller = (!all.within.contains(each) && fails_with(each, 0)) || smaller;
     }
     fuzz_case const what = all.drawn(all.first);

@@ -12,7 +12,7 @@ struct counts {
   std::int64_t calls = 0;      ///< on all ranks together each, of replicas too
   std::int64_t rank_calls = 0; ///< the same on each rank
   std::int64_t threw = 0;      ///< calls that threw as promised
-  std::int64_t refusals = 0;   ///< objects, states and files that were refused as promised
+  std::int64_t refusals = 0;   ///< objects and states that were refused as promised
 };
 
 struct case_result {

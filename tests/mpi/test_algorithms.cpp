@@ -6,16 +6,11 @@
 #include "support/caught.hpp"
 #include "support/kept_update.hpp"
 #include "support/mpi_ranks.hpp"
-#include "support/policies.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
-#include <oktopk/sgd.hpp>
-
-#include <array>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -24,17 +19,11 @@ using oktopk::mpi_communicator;
 namespace {
 
 constexpr std::int64_t length = 4000;
+std::string const reusing = "ok_topk(local=reused(tau_prime=3), global=reused(tau_prime=2), partition=evened(tau=3))";
 
 template <class Comm>
-using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>, reused_policies>;
-
-template <class Comm>
-typename ok_topk<Comm>::options for_ok_topk() {
-  return {.length = length,
-          .k = 120,
-          .local_select = {.tau_prime = 3},
-          .global_select = {.tau_prime = 2},
-          .partition = {.tau = 3}};
+auto made(Comm const& comm, std::string const& text, oktopk::gradient_size const& size = {.length = length, .k = 120}) {
+  return oktopk::make_allreduce(host_execution(), comm, text, size);
 }
 
 // What one rank saw, whatever its ranks are.
@@ -62,43 +51,21 @@ seen same_over_mpi_and_in_process(Program const& program) {
   return over_mpi;
 }
 
-// Sums of vectors, long enough that MPI does not buffer what is sent.
-template <template <class> class Algorithm>
-void same_sums(bool exact) {
-  constexpr std::int64_t many = 300'001;
-  seen const all = same_over_mpi_and_in_process([&](auto inner) {
-    seen mine;
+// Calls of the algorithm of a text. Sums of `dense` are MPI's own, and the same where they are exact.
+seen same_calls(std::string const& text, std::int64_t n, std::int64_t k, int calls) {
+  return same_over_mpi_and_in_process([&](auto inner) {
+    seen all;
     oktopk::counted comm(inner);
-    Algorithm<decltype(comm)> allreduce(host_execution(), comm, {.length = many});
-    for (int call = 0; call < 2; ++call) {
-      auto const summand = exact ? seeded_whole_numbers<float>(many, comm.rank() + 100 * call)
-                                 : seeded_accumulator<float>(many, comm.rank(), call);
-      mine.updates.push_back(keep_update(allreduce(summand)));
+    auto allreduce = made(comm, text, {.length = n, .k = k});
+    for (int call = 0; call < calls; ++call) {
+      auto const accumulator = text == "dense" ? seeded_whole_numbers<float>(n, comm.rank() + 100 * call)
+                                               : seeded_accumulator<float>(n, comm.rank(), call);
+      all.updates.push_back(keep_update(allreduce(accumulator)));
     }
-    note_traffic(mine, comm);
-    return mine;
+    note_traffic(all, comm);
+    return all;
   });
-  CHECK(all.updates[1].indices.size() == static_cast<std::size_t>(many));
 }
-
-template <class C>
-using native = oktopk::dense<host_execution, C>;
-template <class C>
-using ring = oktopk::dense_ring<host_execution, C>;
-template <class C>
-using ring_chunked = oktopk::dense_ring_chunked<host_execution, C>;
-template <class C>
-using ring_pipelined = oktopk::dense_ring_pipelined<host_execution, C>;
-template <class C>
-using halving_doubling = oktopk::dense_halving_doubling<host_execution, C>;
-template <class C>
-using recursive_doubling = oktopk::dense_recursive_doubling<host_execution, C>;
-template <class C>
-using coded_ring_chunked =
-    oktopk::dense_ring_chunked<host_execution, C, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
-template <class C>
-using coded_recursive_doubling =
-    oktopk::dense_recursive_doubling<host_execution, C, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
 
 // A bad accumulator on one rank: what every rank says about it.
 template <class Algorithm>
@@ -109,42 +76,29 @@ std::string text_of(Algorithm& allreduce, vector_of<float> const& accumulator, f
 
 } // namespace
 
-TEST_CASE("ok_topk gives the same bits and sends the same bytes over MPI as in one process") {
-  double const ratio = GENERATE(1.0, 4.0);
-  on_all_ranks([&] {
-    seen const got = same_over_mpi_and_in_process([&](auto inner) {
-      seen all;
-      oktopk::counted comm(inner);
-      auto how = for_ok_topk<decltype(inner)>();
-      how.gather.ratio = ratio;
-      ok_topk<decltype(inner)> allreduce(host_execution(), comm, how);
-      for (int iteration = 0; iteration < 4; ++iteration) {
-        all.updates.push_back(keep_update(allreduce(seeded_accumulator<float>(length, comm.rank(), iteration))));
-      }
-      note_traffic(all, comm);
-      return all;
-    });
-    CHECK(got.updates[3].indices.size() > 50);
-  });
-}
-
-TEST_CASE_ON_ALL_RANKS("the dense family gives the same bits and sends the same bytes over MPI as in one process") {
-  same_sums<native>(true); // where sums are exact
-  same_sums<ring>(false);
-  same_sums<ring_chunked>(false);
-  same_sums<ring_pipelined>(false);
-  same_sums<halving_doubling>(false);
-  same_sums<recursive_doubling>(false);
-  same_sums<coded_ring_chunked>(false);
-  same_sums<coded_recursive_doubling>(false);
+TEST_CASE_ON_ALL_RANKS("every algorithm gives the same bits and sends the same bytes over MPI as in one process") {
+  std::vector<std::string> texts{reusing, "ok_topk(ratio=1)", "ring_chunked(codec=block_float)",
+                                 "recursive_doubling(codec=block_float)"};
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    if (algorithm.name != "automatic") { // which goes by the clock
+      texts.push_back(algorithm.name);
+    }
+  }
+  for (std::string const& text : texts) {
+    INFO(text);
+    bool const is_dense = text.find("topk") == text.npos && text != "gaussian_k" && text != "random_mask";
+    // Dense vectors so long that MPI does not buffer what is sent.
+    seen const got = is_dense ? same_calls(text, 300'001, 0, 2) : same_calls(text, length, 120, 4);
+    CHECK((got.updates.back().indices.size() > 50 || text == "gaussian_k")); // these values have no tails
+  }
 }
 
 TEST_CASE_ON_ALL_RANKS("a bad accumulator on one rank is the same error on every rank, and the next call works") {
   seen const got = same_over_mpi_and_in_process([](auto inner) {
     seen all;
     oktopk::counted comm(inner);
-    ok_topk<decltype(inner)> sparse(host_execution(), comm, for_ok_topk<decltype(inner)>());
-    native<decltype(comm)> full(host_execution(), comm, {.length = length});
+    auto sparse = made(comm, reusing);
+    auto full = made(comm, "dense");
     bool const faulty = comm.rank() == comm.size() - 1;
     auto const good = seeded_whole_numbers<float>(length, comm.rank());
     auto const infinite = seeded_whole_numbers<float>(length, comm.rank());
@@ -171,10 +125,9 @@ TEST_CASE_ON_ALL_RANKS("a bad accumulator on one rank is the same error on every
 
 TEST_CASE_ON_ALL_RANKS("ranks that make different objects are told so, all of them, and can make the right one") {
   auto const comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-  using algorithm = ok_topk<mpi_communicator>;
   bool const odd_one = world_rank() == world_size() - 1;
   auto const making = [&](std::int64_t n, std::int64_t k) {
-    return outcome_of([&] { algorithm(host_execution(), oktopk::counted(comm), {.length = n, .k = k}); });
+    return outcome_of([&] { made(comm, "ok_topk", {.length = n, .k = k}); });
   };
   std::string const last = std::to_string(world_size() - 1);
   outcome const length_differs = making(odd_one ? length + 1 : length, 10);
@@ -191,26 +144,4 @@ TEST_CASE_ON_ALL_RANKS("ranks that make different objects are told so, all of th
   CHECK(unlike(one_is_wrong, fault::k_out_of_range, "k = 4001 is not in [0, length]") == "");
   CHECK(same_everywhere(one_is_wrong.text));
   CHECK(making(length, 10) == outcome{});
-}
-
-TEST_CASE_ON_ALL_RANKS("sgd takes the same steps over MPI as in one process") {
-  same_over_mpi_and_in_process([](auto inner) {
-    seen all;
-    using algorithm = ok_topk<decltype(inner)>;
-    oktopk::counted comm(inner);
-    algorithm allreduce(host_execution(), comm, for_ok_topk<decltype(inner)>());
-    oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 0.3});
-    vector_of<float> const weights("weights", length);
-    for (int iteration = 0; iteration < 3; ++iteration) {
-      all.updates.push_back(
-          keep_update(optimizer.step(weights, seeded_accumulator<float>(length, comm.rank(), iteration))));
-    }
-    kept_update at_the_end;
-    for (std::size_t i = 0; i < weights.extent(0); ++i) {
-      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(weights(i)));
-      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(optimizer.residual()(i)));
-    }
-    all.updates.push_back(at_the_end);
-    return all;
-  });
 }

@@ -5,7 +5,6 @@
 #include "support/messages.hpp"
 #include "support/mpi_ranks.hpp"
 
-#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/mpi.hpp>
 
 #include <chrono>
@@ -87,19 +86,6 @@ TEST_CASE_ON_ALL_RANKS("a reduction with a time limit gives what one without giv
   comm.set_time_limit(std::chrono::minutes(1));
   comm.allreduce(std::span(numbers), oktopk::reduction::max, phase::reduce);
   CHECK(numbers == without);
-}
-
-TEST_CASE_ON_ALL_RANKS("ten minutes are the time limit over MPI, another one for a scope, and none is negative") {
-  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-  auto const copy = comm;
-  CHECK(comm.time_limit() == std::chrono::minutes(10));
-  {
-    oktopk::time_limit_scope const limit(comm, std::chrono::seconds(7));
-    CHECK(copy.time_limit() == std::chrono::seconds(7));
-  }
-  auto const heard = outcome_of([&] { comm.set_time_limit(std::chrono::seconds(-1)); });
-  CHECK(unlike(heard, fault::option_out_of_range, "a time limit of -1.000000 s is negative") == "");
-  CHECK(copy.time_limit() == oktopk::usual_time_limit);
 }
 
 TEST_CASE_ON_ALL_RANKS("a wait in vain over MPI says what the ranks were doing, what has come and what has not") {

@@ -97,17 +97,6 @@ TEST_CASE("random_k takes each place, each pair of places and each distance equa
   }
 }
 
-TEST_CASE("random_k finds what is not finite, wherever it is") {
-  for (std::int64_t const bad : {0, 500, 1002}) {
-    std::vector<float> values(1003, 1);
-    for (float const what : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
-      values[static_cast<std::size_t>(bad)] = what;
-      auto const chosen = drawn_by(oktopk::random_k(), values, 2, 0);
-      CHECK((chosen.size() == 2 && std::count(chosen.indices.begin(), chosen.indices.end(), bad) == 1));
-    }
-  }
-}
-
 TEST_CASE("random_k tells its seed to the other ranks, and how many it selects") {
   CHECK(oktopk::random_k({.seed = -2}).describe() == "random_k (seed -2)");
   CHECK(oktopk::random_k().problem().empty());

@@ -5,6 +5,9 @@
 
 #include "fuzz/checks/checks.hpp"
 
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/self.hpp>
+
 #include <algorithm>
 
 namespace oktopk_simulate {
@@ -30,6 +33,10 @@ struct world {
 world run_world(plan const& all, scenario const& of, std::optional<simulation> simulated, counts& done) {
   world made;
   made.traces.resize(static_cast<std::size_t>(of.what.ranks));
+  if (of.measures) { // what objects of this thread measured before is forgotten: this is for another number of ranks
+    oktopk::make_allreduce(Kokkos::DefaultHostExecutionSpace(), oktopk::self_communicator(), "automatic",
+                           {.length = 1, .k = 1});
+  }
   oktopk::in_process::options how;
   if (simulated) {
     simulated->result = &made.run;
@@ -41,6 +48,7 @@ world run_world(plan const& all, scenario const& of, std::optional<simulation> s
         life(of, comm, made.traces[static_cast<std::size_t>(comm.rank())])(all.deadline);
       },
       how);
+  rank_clock::at_work = nullptr;
   if (auto const wrong = note_deaths(thrown, made.died)) {
     throw oktopk_fuzz::finding(*wrong);
   }
@@ -48,10 +56,11 @@ world run_world(plan const& all, scenario const& of, std::optional<simulation> s
   return made;
 }
 
-// What a rank could complete does not depend on the order of events.
-void check_prefix(world const& plain, world const& other, char const* check) {
+// What a rank could complete does not depend on the order of events; `until`: before that.
+void check_prefix(world const& plain, world const& other, char const* check,
+                  std::chrono::nanoseconds until = std::chrono::nanoseconds::max()) {
   check_each(other.traces, [&](trace const& one, std::size_t rank) {
-    for (std::size_t call = 0; call < one.calls.size(); ++call) {
+    for (std::size_t call = 0; call < one.calls.size() && one.ended_at[call] < until; ++call) {
       check_at("call " + std::to_string(call),
                [&] { oktopk_fuzz::expect_same(check, plain.traces[rank].calls[call], one.calls[call]); });
     }
@@ -66,9 +75,13 @@ void check_whole(scenario const& of, world const& made) {
   });
 }
 
-// Every call of a world without faults keeps its promises: conservation, the same bits on all ranks, and the rest.
+// Every call that all ranks have completed keeps its promises: conservation, the same bits on all ranks, and the rest.
 void check_calls(scenario const& of, world const& plain) {
-  for (std::size_t call = 0; call < of.what.calls.size(); ++call) {
+  std::size_t completed = of.what.calls.size();
+  for (trace const& each : plain.traces) {
+    completed = std::min(completed, each.calls.size());
+  }
+  for (std::size_t call = 0; call < completed; ++call) {
     std::vector<call_record> records;
     for (trace const& each : plain.traces) {
       records.push_back(each.calls[call]);
@@ -116,8 +129,13 @@ void check_resumed(scenario const& of, world const& made) {
 // After a fault: what returned is right, every survivor has heard of the fault in time and is as before the call, and
 // those that are left can go on.
 void check_faults(scenario const& of, world const& plain, world const& made, std::chrono::nanoseconds deadline) {
-  check_prefix(plain, made, "wrong_sum");
   auto const& injections = made.run.injections;
+  if (of.has_clocks() && !injections.empty()) { // what is late makes other times, and these another choice
+    check_prefix(plain, made, "replay", injections.front().at);
+    check_calls(of, made);
+  } else {
+    check_prefix(plain, made, "wrong_sum");
+  }
   auto const has = [&](consequence least) {
     return std::find_if(injections.begin(), injections.end(),
                         [&](auto const& each) { return of_fault(each.what, deadline) >= least; });
@@ -174,20 +192,31 @@ void run_with_faults(plan const& all, scenario const& of, world const& plain, fa
   check_faults(of, plain, made, all.deadline);
 }
 
-void run(plan const& all, scenario const& of, counts& done) {
-  world const plain = run_world(all, of, {}, done);
-  check_whole(of, plain);
-  check_calls(of, plain);
-  std::vector<std::int64_t> messages;
+void run_all_orders(plan const& all, scenario const& of, counts& done, world& plain) {
   for (std::uint64_t order = 0; order < 2; ++order) {
     world const other = run_world(all, of, simulation{.seed = mixed({of.seed, order})}, done);
     check_whole(of, other);
     check_prefix(plain, other, "order");
     done.calls += static_cast<std::int64_t>(of.what.calls.size());
-    messages = other.run.messages;
+    plain.run.messages = other.run.messages;
+  }
+}
+
+void run(plan const& all, scenario const& of, counts& done) {
+  auto const in_turn = of.has_clocks() ? std::optional(simulation{.seed = mixed({of.seed, 2})}) : std::nullopt;
+  world plain = run_world(all, of, in_turn, done);
+  check_whole(of, plain);
+  check_calls(of, plain);
+  auto const& calls = plain.traces.front().calls;
+  done.calls += static_cast<std::int64_t>(of.has_clocks() ? calls.size() : 0);
+  for (std::size_t call = 1; call < calls.size(); ++call) {
+    done.changes += calls[call].runs != calls[call - 1].runs ? 1 : 0;
+  }
+  if (!of.has_clocks()) {
+    run_all_orders(all, of, done, plain);
   }
   if (all.faults) {
-    fault_plan const faults = draw_faults(all, of, messages);
+    fault_plan const faults = draw_faults(all, of, plain.run.messages);
     check_at(faults.text(), [&] { run_with_faults(all, of, plain, faults, done); });
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fuzz/record.hpp"
+#include "simulate/clocked.hpp"
 #include "support/simulation.hpp"
 
 #include <chrono>
@@ -17,6 +18,7 @@ struct plan {
   bool faults = false;
   bool damage = false;  ///< also messages that are lost, doubled or changed, which only checked communicators notice
   bool checked = false; ///< over checked communicators
+  bool clocks = false;  ///< each rank has a clock of its own, and the algorithm is `automatic`, which goes by it
   std::chrono::nanoseconds deadline = std::chrono::seconds(10); ///< time limit of every wait, in virtual time
   std::string only;                                             ///< part of the names of the algorithms to run
 };
@@ -27,6 +29,11 @@ struct scenario {
   oktopk_fuzz::subject const* of = nullptr;
   oktopk_fuzz::fuzz_case what;
   bool checked = false;
+  std::vector<rank_speed> speeds{}; ///< of ranks with clocks of their own; else none
+  bool measures = false;            ///< these measure the machine, which is given otherwise
+  int restored_before = -1;         ///< call before which a new object goes on from a checkpoint
+
+  bool has_clocks() const { return !speeds.empty(); }
 };
 
 scenario draw_scenario(plan const& all, std::uint64_t seed);
@@ -57,10 +64,11 @@ struct counts {
   std::int64_t faulty = 0;  ///< runs in which a planned fault happened
   std::int64_t broken = 0;  ///< of these, runs in which the survivors heard of it
   std::int64_t resumed = 0; ///< of these, runs in which they made a further call
+  std::int64_t changes = 0; ///< of the scheme of `automatic` from one call to the next
 };
 
-/// Runs what a seed stands for: once in turn, twice in other orders of events, and once with faults where asked. Adds what
-/// it does.
+/// Runs what a seed stands for: once in turn, twice in other orders of events, and once with faults where asked. With
+/// clocks, in one order, for another one gives other times. Adds what it does.
 oktopk_fuzz::verdict run_seed(plan const& all, scenario const& of, counts& done);
 
 } // namespace oktopk_simulate

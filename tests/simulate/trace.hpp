@@ -28,8 +28,9 @@ struct standing {
 
 /// What one rank has lived through.
 struct trace {
-  std::vector<standing> standings; ///< before each call, and after the last
-  std::vector<call_record> calls;  ///< that returned, or threw as all ranks did
+  std::vector<standing> standings;                ///< before each call, and after the last
+  std::vector<call_record> calls;                 ///< that returned, or threw as all ranks did
+  std::vector<std::chrono::nanoseconds> ended_at; ///< of each of these
   /// The first error that no rank's input has caused, if any; also of the constructor or of the barrier at the end.
   outcome broken;
   std::chrono::nanoseconds broken_at{0};
@@ -69,9 +70,13 @@ inline bool is_of_communicator(oktopk::fault code) {
 class life {
 public:
   life(scenario const& of, oktopk::in_process_communicator comm, trace& traced)
-      : of_(*of.of), what_(of.what), checked_(of.checked), comm_(comm), traced_(traced),
-        now_{{}, oktopk_fuzz::first_weights(what_), {}} {
+      : of_(*of.of), what_(of.what), checked_(of.checked), restored_before_(of.restored_before), comm_(comm),
+        traced_(traced), now_{{}, oktopk_fuzz::first_weights(what_), {}} {
     now_.residual.assign(now_.weights.size(), 0);
+    if (of.has_clocks()) {
+      clock_.emplace(comm, of.speeds[static_cast<std::size_t>(comm.rank())],
+                     oktopk_fuzz::mixed({of.seed, static_cast<std::uint64_t>(comm.rank())}));
+    }
   }
 
   void operator()(std::chrono::nanoseconds deadline) {
@@ -99,13 +104,17 @@ public:
   }
 
 private:
-  std::unique_ptr<oktopk_fuzz::participant> make(oktopk::in_process_communicator comm, int call) const {
+  std::unique_ptr<oktopk_fuzz::participant> make(oktopk::in_process_communicator comm, int call) {
     oktopk::any_communicator base = oktopk_fuzz::near_or_far(comm, what_.far);
 #ifdef OKTOPK_TESTS_WITH_XXHASH
     if (checked_) {
       base = oktopk::checked(comm);
     }
 #endif
+    if (clock_) {
+      clock_->begin_call(call);
+      base = oktopk::any_communicator(clocked(base, *clock_)); // an assignment would take its base
+    }
     return of_.make(base, what_.how, what_.calls_made, oktopk_fuzz::rate_in(what_, call));
   }
 
@@ -129,7 +138,22 @@ private:
     return record;
   }
 
+  void restore() {
+    std::string const saved = mine_->save();
+    mine_ = make(comm_, 0);
+    mine_->load(saved);
+  }
+
   void one_call(int call) {
+    if (call == restored_before_) {
+      note(oktopk_tests::outcome_of([&] { restore(); }));
+    }
+    if (traced_.is_broken()) {
+      return;
+    }
+    if (clock_) {
+      clock_->begin_call(call);
+    }
     mine_->set_learning_rate(oktopk_fuzz::rate_in(what_, call));
     keep_standing();
     call_record record = perform(*mine_, call);
@@ -138,6 +162,7 @@ private:
       traced_.broken_call = std::move(record);
     } else {
       traced_.calls.push_back(std::move(record));
+      traced_.ended_at.push_back(comm_.elapsed());
     }
   }
 
@@ -154,17 +179,21 @@ private:
     }
     now_ = traced_.standings[static_cast<std::size_t>(begun)];
     auto const next = make(left, static_cast<int>(begun));
-    now_.state.boundaries.clear(); // belong to another number of ranks
-    next->restore(now_.state);
+    if (!clock_) { // the state of the scheme that `automatic` has chosen is of another number of ranks
+      now_.state.boundaries.clear(); // belong to another number of ranks
+      next->restore(now_.state);
+    }
     traced_.resumed = perform(*next, static_cast<int>(begun));
   }
 
   oktopk_fuzz::subject const& of_;
   oktopk_fuzz::fuzz_case const& what_;
   bool checked_;
+  int restored_before_;
   oktopk::in_process_communicator comm_;
   trace& traced_;
   standing now_;
+  std::optional<rank_clock> clock_;
   std::unique_ptr<oktopk_fuzz::participant> mine_;
 };
 

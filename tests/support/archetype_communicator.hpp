@@ -7,13 +7,13 @@
 
 #include <cstddef>
 #include <span>
-#include <utility>
 
 namespace oktopk_tests {
 
-/// What `communicator` asks for and nothing else: requests that can only be moved, no assignment, no default, two
-/// functions where others have a template. The messages are those of an in-process world.
-class archetype_communicator {
+/// Control and nothing else: what `control_communicator` asks for, and the bytes of a request for what is derived.
+/// Requests can only be moved; no assignment, no default. The messages are those of an in-process world, whose receives
+/// of control messages know their sizes.
+class control_archetype {
 public:
   class request {
   public:
@@ -25,20 +25,16 @@ public:
     std::size_t bytes() const { return inner_.bytes(); }
 
   private:
-    friend archetype_communicator;
+    friend control_archetype;
     using inner_type = oktopk::in_process_communicator::request;
     explicit request(inner_type inner) : inner_(inner) {}
 
     inner_type inner_;
   };
 
-  using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
-
-  explicit archetype_communicator(oktopk::in_process_communicator inner) : inner_(inner) {}
-  archetype_communicator(archetype_communicator const&) = default;
-  archetype_communicator& operator=(archetype_communicator const&) = delete;
+  explicit control_archetype(oktopk::in_process_communicator inner) : inner_(inner) {}
+  control_archetype(control_archetype const&) = default;
+  control_archetype& operator=(control_archetype const&) = delete;
 
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }
@@ -47,11 +43,6 @@ public:
     return request(inner_.isend(out, peer, use));
   }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return request(inner_.irecv(in, peer, use)); }
-
-  template <oktopk::execution_space E>
-  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
-    oktopk::start_one_by_one(*this, messages, requests);
-  }
 
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {
@@ -66,6 +57,24 @@ public:
     }
   }
 
+protected:
+  oktopk::in_process_communicator inner_;
+};
+
+/// What `communicator` asks for and nothing else, with two functions where others have a template.
+class archetype_communicator : public control_archetype {
+public:
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
+
+  using control_archetype::control_archetype;
+
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
+  }
+
   void allreduce(std::span<float> data, oktopk::reduction op, oktopk::phase use) { inner_.allreduce(data, op, use); }
   void allreduce(std::span<double> data, oktopk::reduction op, oktopk::phase use) { inner_.allreduce(data, op, use); }
 
@@ -73,9 +82,6 @@ public:
   bool can_access() const {
     return inner_.can_access<MemorySpace>();
   }
-
-private:
-  oktopk::in_process_communicator inner_;
 };
 
 } // namespace oktopk_tests

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/archetype_communicator.hpp"
 #include "support/collect.hpp"
 
 #include <oktopk/comm/in_process.hpp>
@@ -55,55 +56,6 @@ private:
   }
 
   std::map<void const*, std::uint64_t, std::less<>> sizes_;
-};
-
-/// Control and nothing else: the least that `control_communicator` asks for.
-class control_archetype {
-public:
-  class request {
-  public:
-    bool active() const { return inner_.active(); }
-
-  private:
-    friend control_archetype;
-    oktopk::in_process_communicator::request inner_;
-  };
-
-  explicit control_archetype(oktopk::in_process_communicator inner) : inner_(inner) {}
-  control_archetype(control_archetype const&) = default;
-  control_archetype& operator=(control_archetype const&) = delete;
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
-
-  request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
-    request started;
-    started.inner_ = inner_.isend(out, peer, use);
-    return started;
-  }
-
-  /// Refuses what arrives where it does not fill its room: both sides of a control message know its size.
-  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
-    request started;
-    started.inner_ = inner_.irecv(in, peer, use);
-    return started;
-  }
-
-  void wait_all(std::span<request> requests) {
-    for (request& each : requests) {
-      inner_.wait_all(std::span(&each.inner_, 1));
-    }
-  }
-
-  void cancel(std::span<request> requests) noexcept {
-    inner_.cancel({});
-    for (request& each : requests) {
-      inner_.cancel(std::span(&each.inner_, 1));
-    }
-  }
-
-private:
-  oktopk::in_process_communicator inner_;
 };
 
 /// Bulk data and nothing else: the least that `bulk_communicator` asks for.

@@ -5,10 +5,9 @@
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
-#include "support/policies.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <memory>
@@ -123,10 +122,10 @@ void watch(int ranks, int iterations, Make const& make) {
   CHECK(all_faults == "");
 }
 
-template <class Allreduce>
-auto calls_of(typename Allreduce::options const& how) {
-  return [how](execution const& exec, in_process_communicator comm) {
-    auto const allreduce = std::make_shared<Allreduce>(exec, comm, how);
+auto calls_of(std::string const& text) {
+  return [text](execution const& exec, in_process_communicator comm) {
+    auto const allreduce = std::make_shared<oktopk::any_allreduce<execution>>(
+        oktopk::make_allreduce(exec, comm, text, {.length = length, .k = 300}));
     return [allreduce](Kokkos::View<float*, memory> const&, Kokkos::View<float const*, memory> const& gradient) {
       (*allreduce)(gradient);
     };
@@ -170,37 +169,28 @@ TEST_CASE("of Kokkos' own fences only those for results are admitted, and on the
   }
 }
 
-TEMPLATE_TEST_CASE("algorithms: labels, instance, and nothing allocated in a steady state", "",
-                   (oktopk::ok_topk<execution, in_process_communicator>),
-                   (oktopk::ok_topk<execution, in_process_communicator, reused_policies>),
-                   (oktopk::paper_ok_topk<execution, in_process_communicator>),
-                   (oktopk::dense<execution, in_process_communicator>)) {
-  typename TestType::options how{.length = length};
-  SET_IF_THERE(how.k, 300);
-  SET_IF_THERE(how.local_select.tau_prime, 4);
-  SET_IF_THERE(how.global_select.tau_prime, 4);
-  SET_IF_THERE(how.partition.tau, 6);
-  for (int const ranks : {1, 4}) {
-    watch(ranks, 100, calls_of<TestType>(how));
+TEST_CASE("algorithms: labels, instance, and nothing allocated in a steady state") {
+  std::vector<std::string> texts{
+      "ok_topk(partition=evened(tau=6))",
+      "ok_topk(local=reused(tau_prime=4), global=reused(tau_prime=4), partition=evened(tau=6))",
+      "paper_ok_topk(tau_prime=4, tau=6)",
+      "ring_pipelined(chunk_bytes=1000)",
+  };
+  for (std::string const level : {"collective", "message"}) {
+    std::string const coded = "(codec=block_float, codec_level=" + level + ", segment=500, cutoff_bytes=0)";
+    texts.insert(texts.end(), {"ring_chunked" + coded, "recursive_doubling" + coded});
   }
-}
-
-TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady state") {
-  using oktopk::block_float;
-  watch(5, 20, calls_of<oktopk::dense_ring<execution, in_process_communicator>>({.length = length}));
-  watch(5, 20, calls_of<oktopk::dense_halving_doubling<execution, in_process_communicator>>({.length = length}));
-  watch(5, 20,
-        calls_of<oktopk::dense_ring_pipelined<execution, in_process_communicator>>(
-            {.length = length, .reduce = {.chunk_bytes = 1000}}));
-  for (auto const level : {oktopk::codec_level::collective, oktopk::codec_level::message}) {
-    watch(5, 20,
-          calls_of<oktopk::dense_ring_chunked<execution, in_process_communicator, float, std::int32_t,
-                                              oktopk::coded_wire<block_float>>>(
-              {.length = length, .reduce = {.codec = {}, .level = level, .segment = 500, .cutoff_bytes = 0}}));
-    watch(5, 20,
-          calls_of<oktopk::dense_recursive_doubling<execution, in_process_communicator, float, std::int32_t,
-                                                    oktopk::coded_wire<block_float>>>(
-              {.length = length, .reduce = {.codec = {}, .level = level, .cutoff_bytes = 0}}));
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    // automatic makes schemes as it goes; the periods of ok_topk are shorter above.
+    if (algorithm.name != "automatic" && algorithm.name != "ok_topk" && algorithm.name != "paper_ok_topk") {
+      texts.push_back(algorithm.name);
+    }
+  }
+  for (std::string const& text : texts) {
+    for (int const ranks : {1, 4, 5}) {
+      INFO(text << " on " << ranks << " ranks");
+      watch(ranks, 100, calls_of(text));
+    }
   }
 }
 

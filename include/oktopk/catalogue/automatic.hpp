@@ -253,12 +253,12 @@ public:
     auto const start = detail::seconds_clock::now();
     update_type const& update = (*current_)(accumulator);
     double const seconds = detail::seconds_since(start);
-    state_.iteration += 1;
     if (choice_.on_trial()) {
       untold_ = seconds;
     } else if (choice_.note(seconds)) {
       look_at_clocks();
     }
+    state_.iteration += 1; // not where the ranks could not agree: such a call has failed
     return update;
   }
 

@@ -2,13 +2,495 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/fiber.hpp>
+#include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
+#include <functional>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// Thrown in a rank that dies by the events of a test: no `std::exception`, so that no program handles it.
+struct rank_died {};
+
+class in_process_group;
+struct in_process_message;
+class in_process_schedule;
+
+/// Decides which rank runs next and what happens to messages. Here a rank runs until it waits, and a message arrives
+/// when its two sides have met. Simulated worlds of tests override this.
+class in_process_events {
+public:
+  in_process_events() = default;
+  in_process_events& operator=(in_process_events&&) = delete;
+  virtual ~in_process_events() = default;
+
+  /// Time since the start of the run.
+  virtual std::chrono::nanoseconds now() const { return std::chrono::steady_clock::now() - start_; }
+  virtual void run(in_process_schedule& ranks);
+  /// Called when a rank comes to a wait, or leaves it; throws `rank_died` if it may not continue.
+  virtual void step(int /*fiber*/) {}
+  virtual bool has_died(int /*fiber*/) const { return false; }
+  /// Called before a rank starts a message: others may run first; throws as `step` does.
+  virtual void before_message(in_process_schedule& /*ranks*/, int /*fiber*/) {}
+  /// Hands a message to its group, or handles it in another way; returns the message that its rank waits for.
+  virtual in_process_message* post(in_process_group& group, in_process_message message);
+  /// Called when the two sides of a message have met.
+  virtual void launch(in_process_message& from, in_process_message* to);
+  /// No message from or to a rank arrives any more; in one group, or in all groups if `group` is null.
+  virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+enum class wait_end : std::uint8_t { ready, late, stuck };
+
+/// Ranks as fibres of one thread. A rank runs until it waits for something that is not there yet, unless the events
+/// decide otherwise.
+class in_process_schedule {
+public:
+  using time = std::chrono::nanoseconds;
+  static constexpr time never = time::max();
+
+  struct wait_state {
+    bool waits = false;
+    std::function<bool()> ready{}; ///< these two refer to objects of the waiting rank, and so own no memory
+    std::function<std::string()> describe{};
+    time until = never; ///< the time after which the wait is late
+    bool late = false;
+
+    bool is_over(time at) {
+      bool const is_ready = ready();
+      late = !is_ready && until < at;
+      return is_ready || late;
+    }
+  };
+
+  explicit in_process_schedule(int ranks,
+                               std::unique_ptr<in_process_events> events = std::make_unique<in_process_events>())
+      : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), events_(std::move(events)) {}
+
+  int size() const { return static_cast<int>(fibers_.size()); }
+  in_process_events& events() const { return *events_; }
+  wait_state& state(int fiber) { return waits_[index(fiber)]; }
+  bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
+  bool has_ended() const {
+    return std::all_of(fibers_.begin(), fibers_.end(), [](auto const& each) { return each->finished(); });
+  }
+
+  /// True after a deadlock. From then on all ranks run again, one after the other, and their waits end.
+  bool is_stuck() const { return stuck_; }
+  std::string const& stuck_report() const { return stuck_report_; }
+
+  /// Time since the start of the run.
+  time now() const { return events_->now(); }
+
+  /// Returns at + by, or `never` if that is too large.
+  static time sum(time at, time by) { return by < never - at ? at + by : never; }
+
+  /// Lets other ranks run until `ready` is true, or until `limit` has passed, unless that is zero. `describe` returns
+  /// the aim of the wait, for the report of a deadlock.
+  template <class Ready, class Describe>
+  wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
+    events_->step(fiber);
+    // After a deadlock nothing is delivered any more: a message may belong to a rank whose stack is being unwound.
+    if (!stuck_ && ready()) {
+      return wait_end::ready;
+    }
+    wait_state& mine = state(fiber);
+    time const deadline = limit > time(0) ? sum(now(), limit) : never;
+    mine = {true, std::cref(ready), std::cref(describe), deadline};
+    if (!stuck_) {
+      fibers_[index(fiber)]->leave();
+    }
+    wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
+    mine = {};
+    events_->step(fiber);
+    return end;
+  }
+
+  /// Runs one body per rank to its end. Returns the exception of each rank. `leave(rank)` is called when a rank has
+  /// ended.
+  std::vector<std::exception_ptr> run(std::function<void(int)> const& body, std::size_t stack_bytes,
+                                      std::function<void(int)> const& leave) {
+    for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
+      fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
+    }
+    leave_ = &leave;
+    events_->run(*this);
+    std::vector<std::exception_ptr> failures;
+    for (auto const& each : fibers_) {
+      failures.push_back(each->failure());
+    }
+    return failures;
+  }
+
+  /// Called from outside of all ranks: runs one rank until it leaves its fibre or ends.
+  void go_on(int fiber) {
+    fibers_[index(fiber)]->resume();
+    if (has_finished(fiber)) {
+      (*leave_)(fiber);
+    }
+  }
+
+  /// Called from inside a rank: lets others run.
+  void pause(int fiber) {
+    state(fiber) = {};
+    fibers_[index(fiber)]->leave();
+  }
+
+  void declare_stuck() {
+    stuck_report_ = "deadlock: no rank can go on;";
+    for (int rank = 0; rank < size(); ++rank) {
+      stuck_report_ += " rank " + std::to_string(rank);
+      if (!has_finished(rank)) {
+        stuck_report_ += state(rank).waits ? " waits " + state(rank).describe() + ";" : " stands still;";
+      } else if (events_->has_died(rank)) {
+        stuck_report_ += " has died;";
+      } else {
+        stuck_report_ += fibers_[index(rank)]->failure() ? " has failed;" : " has returned;";
+      }
+    }
+    stuck_report_.pop_back();
+    stuck_ = true;
+  }
+
+private:
+  static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
+
+  std::vector<std::unique_ptr<fiber>> fibers_;
+  std::vector<wait_state> waits_;
+  std::unique_ptr<in_process_events> events_;
+  std::function<void(int)> const* leave_ = nullptr;
+  bool stuck_ = false;
+  std::string stuck_report_;
+};
+
+inline void in_process_events::run(in_process_schedule& ranks) {
+  while (!ranks.has_ended()) {
+    bool moved = false;
+    auto const at = now(); // one time for each turn is exact enough for limits
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      auto& state = ranks.state(rank);
+      if (!ranks.has_finished(rank) && (ranks.is_stuck() || !state.waits || state.is_over(at))) {
+        ranks.go_on(rank);
+        moved = true;
+      }
+    }
+    if (!moved) {
+      ranks.declare_stuck();
+    }
+  }
+}
+
+/// One side of a message: the bytes that a rank sends, or its room for the bytes that it receives.
+struct in_process_message {
+  bool receives = false;
+  bool done = false;
+  bool truncated = false;
+  int owner = 0;
+  int peer = 0;
+  phase use = phase::control;
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  std::size_t arrived = 0;
+  void const* group = nullptr;        ///< group in which it is sent
+  int fiber = 0;                      ///< fibre that owns it: its rank in the communicator of all ranks
+  std::uint64_t number = 0;           ///< of the events alone, which may number the messages of a rank
+  void const* mark = nullptr;         ///< of the events alone
+  in_process_message* next = nullptr; ///< next message in its line
+};
+
+/// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,
+/// or all are receives, since a send and a receive meet at once.
+class in_process_line {
+public:
+  bool empty() const { return last_ == nullptr; }
+  bool receives() const { return last_->receives; }
+  int owner() const { return last_->owner; }
+  void clear() { last_ = nullptr; }
+
+  void push(in_process_message* message) {
+    message->next = empty() ? message : std::exchange(last_->next, message);
+    last_ = message;
+  }
+
+  in_process_message* pop() {
+    in_process_message* const first = last_->next;
+    last_ = first == last_ ? nullptr : last_;
+    if (last_ != nullptr) {
+      last_->next = first->next;
+    }
+    return first;
+  }
+
+private:
+  in_process_message* last_ = nullptr; // whose next one is the first
+};
+
+inline void deliver(in_process_message& from, in_process_message& to) {
+  std::size_t const bytes = from.size < to.size ? from.size : to.size;
+  if (bytes > 0) {
+    std::memcpy(to.data, from.data, bytes);
+  }
+  to.arrived = from.size;
+  to.truncated = from.size > to.size;
+  to.done = true;
+  from.done = true;
+}
+
+inline void in_process_events::launch(in_process_message& from, in_process_message* to) {
+  deliver(from, *to);
+}
+
+using in_process_messages = object_pool<in_process_message>;
+
+/// A rank of a group: the state that its communicator shares with the group.
+struct in_process_member : shared_state {
+  in_process_group* group = nullptr;
+  int rank = 0;
+  int fiber = 0;
+  int aborted_by = -1;           ///< rank that told this rank that it has given up
+  revocation received;           ///< the reason of that rank
+  void* joined = nullptr;        ///< its values in an allreduce
+  std::size_t joined_size = 0;   ///< number of these values
+  std::size_t successions = 0;   ///< calls of `survivors`
+  error lost = order_is_lost(0); ///< reason of a cancel: made before memory can be missing
+};
+
+/// State that the communicators of one group of ranks share: their messages, and for each rank the failures that it
+/// knows of.
+class in_process_group {
+public:
+  using member = in_process_member;
+
+  /// `fibers`: the fibre of each rank, ascending.
+  in_process_group(in_process_schedule& schedule, in_process_messages& messages, std::vector<int> const& fibers)
+      : schedule_(schedule), messages_(messages), lines_(fibers.size() * fibers.size() * phase_count),
+        members_(fibers.size()) {
+    for (std::size_t rank = 0; rank < fibers.size(); ++rank) {
+      members_[rank].group = this;
+      members_[rank].rank = static_cast<int>(rank);
+      members_[rank].fiber = fibers[rank];
+      members_[rank].lost = order_is_lost(static_cast<int>(rank));
+    }
+  }
+
+  int size() const { return static_cast<int>(members_.size()); }
+  std::chrono::nanoseconds elapsed() const { return schedule_.now(); }
+  member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  in_process_message* post(in_process_message message) {
+    member& owner = of(message.owner);
+    message.fiber = owner.fiber;
+    message.group = this;
+    begin_step(owner);
+    return schedule_.events().post(*this, message);
+  }
+
+  /// Joins a message with its other side, or lets it wait for that.
+  in_process_message* meet(in_process_message const& message) {
+    in_process_message* const added = keep(message);
+    in_process_line& waiting = message.receives ? line(message.peer, message.owner, message.use)
+                                                : line(message.owner, message.peer, message.use);
+    if (waiting.empty() || waiting.receives() == message.receives) {
+      waiting.push(added);
+      return added;
+    }
+    in_process_message* const other = waiting.pop();
+    in_process_message& from = message.receives ? *other : *added;
+    in_process_message& to = message.receives ? *added : *other;
+    schedule_.events().launch(from, &to);
+    return added;
+  }
+
+  /// Stores a message; does not look for its other side.
+  in_process_message* keep(in_process_message const& message) { return messages_.take(message); }
+  void release(in_process_message* message) noexcept { messages_.release(message); }
+
+  /// A rank cancels: it leaves the others in the middle of an operation. All of its messages end, also one whose
+  /// request was lost when the start of the next one threw. Messages that have not arrived yet never arrive.
+  void note_cancelled(member& mine) noexcept {
+    drop_messages_of(mine.rank);
+    schedule_.events().recall(mine.fiber, this);
+    if (!mine.broken && !schedule_.events().has_died(mine.fiber)) {
+      abort(mine, mine.lost);
+    }
+  }
+
+  void abort(member& mine, error const& why) noexcept {
+    mine.broken.note(why);
+    for (member& other : members_) {
+      if (!other.broken && other.aborted_by < 0) {
+        other.aborted_by = mine.rank;
+        other.received.note(why);
+      }
+    }
+  }
+
+  /// Lets other ranks run until `ready` is true. `report` returns the `wait_report` for the error if that never
+  /// happens.
+  template <class Ready, class Report>
+  void wait(member& mine, Ready const& ready, Report const& report) {
+    auto const ready_or_told = [&] { return ready() || mine.aborted_by >= 0 || mine.broken; };
+    auto const describe = [&] { return report().open(); };
+    switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
+    case wait_end::ready:
+      if (!ready()) {
+        throw_if_broken(mine);
+      }
+      return;
+    case wait_end::late: {
+      error const why = report().timed_out(mine.rank, mine.during, mine.time_limit);
+      abort(mine, why);
+      throw why;
+    }
+    case wait_end::stuck: mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
+    }
+  }
+
+  /// The last one to join reduces for all, in the order of ranks.
+  template <class T>
+  void allreduce(member& mine, std::span<T> data, reduction op, phase use) {
+    begin_step(mine);
+    auto const everybody = [&] {
+      return wait_report("for everybody to join an allreduce in phase " + std::string(name(use)));
+    };
+    wait(
+        mine, [&] { return still_in_allreduce_ == 0; }, everybody);
+    throw_if_broken(mine); // a rank may have joined, then given up and left, and its values with it
+    mine.joined = data.data();
+    mine.joined_size = data.size();
+    if (++joined_ == size()) {
+      lengths_agree_ = std::all_of(members_.begin(), members_.end(),
+                                   [&](member const& each) { return each.joined_size == data.size(); });
+      for (std::size_t i = 0; i < (lengths_agree_ ? data.size() : 0); ++i) {
+        T result = static_cast<T*>(members_[0].joined)[i];
+        for (std::size_t rank = 1; rank < members_.size(); ++rank) {
+          result = reduce_two(op, result, static_cast<T*>(members_[rank].joined)[i]);
+        }
+        for (member const& each : members_) {
+          static_cast<T*>(each.joined)[i] = result;
+        }
+      }
+      joined_ = 0;
+      still_in_allreduce_ = size();
+    }
+    wait(
+        mine, [&] { return still_in_allreduce_ > 0; }, everybody);
+    still_in_allreduce_ -= 1;
+    if (!lengths_agree_) {
+      throw error(fault::communication, "an allreduce was joined with different lengths");
+    }
+  }
+
+  /// Returns this rank's member in a group of the ranks that have not ended. Waits until all of them have asked for it.
+  member& survivors(member& mine) {
+    std::size_t const which = mine.successions++;
+    auto const everybody = [&] {
+      return std::all_of(members_.begin(), members_.end(), [&](member const& other) {
+        return other.successions > which || schedule_.has_finished(other.fiber);
+      });
+    };
+    auto const ready = [&] { return successors_.size() > which || everybody(); };
+    auto const describe = [] { return std::string("for all that are left to join the survivors"); };
+    wait_end const end = schedule_.wait(mine.fiber, ready, describe, mine.time_limit);
+    if (end == wait_end::stuck) {
+      throw error(fault::deadlock, schedule_.stuck_report());
+    }
+    if (end == wait_end::late) {
+      mine.successions -= 1;
+      throw wait_report(describe()).timed_out(mine.rank, mine.during, mine.time_limit);
+    }
+    if (successors_.size() == which) {
+      std::vector<int> alive;
+      for (member const& other : members_) {
+        if (!schedule_.has_finished(other.fiber)) {
+          alive.push_back(other.fiber);
+        }
+      }
+      successors_.push_back(std::make_unique<in_process_group>(schedule_, messages_, alive));
+    }
+    for (member& next : successors_[which]->members_) {
+      if (next.fiber == mine.fiber) {
+        next.time_limit = mine.time_limit;
+        return next;
+      }
+    }
+    throw error(fault::communication,
+                "rank " + std::to_string(mine.rank) + " came too late to be one of the survivors");
+  }
+
+  /// Called when a rank ends: drops its unmatched messages, whose memory goes with the rank.
+  void forget(int fiber) {
+    schedule_.events().recall(fiber, nullptr);
+    for (member const& each : members_) {
+      if (each.fiber == fiber) {
+        drop_messages_of(each.rank);
+      }
+    }
+    for (auto const& each : successors_) {
+      each->forget(fiber);
+    }
+  }
+
+private:
+  // Called by each call that starts a message.
+  void begin_step(member& mine) {
+    throw_if_broken(mine);
+    schedule_.events().before_message(schedule_, mine.fiber);
+    throw_if_broken(mine); // other ranks may have run meanwhile
+  }
+
+  static void throw_if_broken(member& mine) {
+    mine.broken.throw_if_happened();
+    if (mine.aborted_by >= 0) {
+      mine.broken.fail(abandoned_by(mine.aborted_by, mine.during, mine.received.reason()));
+    }
+  }
+
+  in_process_line& line(int from, int to, phase use) {
+    auto const pair = static_cast<std::size_t>(from) * members_.size() + static_cast<std::size_t>(to);
+    return lines_[pair * phase_count + static_cast<std::size_t>(use)];
+  }
+
+  void drop_messages_of(int rank) noexcept {
+    for (int peer = 0; peer < size(); ++peer) {
+      for (int use = 0; use < phase_count; ++use) {
+        for (auto* const each :
+             {&line(peer, rank, static_cast<phase>(use)), &line(rank, peer, static_cast<phase>(use))}) {
+          if (!each->empty() && each->owner() == rank) {
+            each->clear();
+          }
+        }
+      }
+    }
+  }
+
+  in_process_schedule& schedule_;
+  in_process_messages& messages_;
+  std::vector<in_process_line> lines_; // by sender, receiver and phase, so that a message finds its other side at once
+  std::vector<member> members_;
+  int joined_ = 0;
+  int still_in_allreduce_ = 0;
+  bool lengths_agree_ = true;
+  std::vector<std::unique_ptr<in_process_group>> successors_;
+};
+
+inline in_process_message* in_process_events::post(in_process_group& group, in_process_message message) {
+  return group.meet(message);
+}
+
+} // namespace detail
 
 /// One of P ranks inside one process: for tests, for debugging without a launcher, and for several ranks on one device.
 ///

@@ -153,6 +153,7 @@ void check_form(seen_call const& seen, call_record const& mine) {
   expect(mine.before.iteration < std::numeric_limits<std::int64_t>::max() &&
              mine.after.iteration == mine.before.iteration + 1,
          "form", "the iteration is ", mine.after.iteration, " after ", mine.before.iteration);
+  expect(seen.ranks[0].runs == mine.runs, "same_everywhere", mine.runs, " runs, and on rank 0 ", seen.ranks[0].runs);
   expect(same_bits(seen.ranks[0].update, mine.update), "same_everywhere", "another update than rank 0");
   expect_same("same_everywhere", seen.ranks[0].after, mine.after, true);
   expect(of_all_ranks(s) == of_all_ranks(seen.ranks[0].statistics), "same_everywhere", "other statistics than rank 0");

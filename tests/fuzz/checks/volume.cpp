@@ -149,6 +149,9 @@ void check_volume(seen_call const& seen, std::vector<entries> const& selections)
   double const region = std::ceil(static_cast<double>(seen.length()) / seen.what.ranks) * e;
   check_each(seen.ranks, [&](call_record const& mine, std::size_t rank) {
     double most = mine.bound_words;
+    if (!seen.about.repeats) { // a scheme that is made has control messages beside the bound
+      most += mine.traffic[static_cast<std::size_t>(oktopk::phase::control)].words_sent();
+    }
     switch (seen.about.kind) {
     case family::ok_topk: return selections.empty() ? void() : check_ok_topk(seen, selections[rank].indices, rank);
     case family::gtopk:

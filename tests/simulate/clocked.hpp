@@ -4,12 +4,9 @@
 
 #include "fuzz/draws.hpp"
 
-#include <oktopk/catalogue/automatic.hpp>
+#include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
-#ifdef OKTOPK_TESTS_WITH_XXHASH
-#include <oktopk/comm/checked.hpp>
-#endif
 
 #include <chrono>
 #include <cstddef>
@@ -68,15 +65,9 @@ private:
   double own_;
 };
 
-#ifdef OKTOPK_TESTS_WITH_XXHASH
-using world_communicator = oktopk::checked<oktopk::in_process_communicator>; // sees what is lost or damaged
-#else
-using world_communicator = oktopk::in_process_communicator;
-#endif
-
 /// A communicator that keeps a rank's clock: others may have been at work meanwhile wherever a function returns.
-class clocked : public oktopk::communicator_decorator<world_communicator> {
-  using decorator = oktopk::communicator_decorator<world_communicator>;
+class clocked : public oktopk::communicator_decorator<oktopk::any_communicator> {
+  using decorator = oktopk::communicator_decorator<oktopk::any_communicator>;
 
   struct back_at_work {
     explicit back_at_work(rank_clock* clock) : clock_(clock) {}
@@ -86,7 +77,7 @@ class clocked : public oktopk::communicator_decorator<world_communicator> {
   };
 
 public:
-  clocked(world_communicator inner, rank_clock& clock) : decorator(std::move(inner)), clock_(&clock) {
+  clocked(oktopk::any_communicator inner, rank_clock& clock) : decorator(std::move(inner)), clock_(&clock) {
     rank_clock::at_work = clock_;
   }
 
@@ -125,8 +116,5 @@ public:
 private:
   rank_clock* clock_;
 };
-
-using execution = Kokkos::DefaultHostExecutionSpace;
-using automatic_allreduce = oktopk::automatic<execution, clocked>;
 
 } // namespace oktopk_simulate
