@@ -89,6 +89,15 @@ TEST_CASE("a communicator of any type stands for itself in a decorator, which st
   check_communicator([](auto const& body) { body(any_communicator(oktopk::self_communicator())); });
 }
 
+TEST_CASE_ON(comm, 2, "an assigned decorator of any communicator is not lost") {
+  any_communicator base(comm);
+  base = oktopk::counted(base);
+  using counting_any = oktopk::counted<any_communicator>;
+  REQUIRE(base.target<counting_any>() != nullptr);
+  oktopk::detail::notify_all(base, true, true, oktopk::phase::control);
+  CHECK(base.target<counting_any>()->total().messages_sent == 1);
+}
+
 TEST_CASE_ON(comm, 3, "an algorithm over any communicator gives and sends what it does over the one inside") {
   auto const check = [&]<class Comm>(Comm inner) {
     oktopk::counted<Comm> counted(inner);

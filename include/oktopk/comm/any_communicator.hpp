@@ -73,6 +73,13 @@ public:
   any_communicator(Comm comm) // NOLINT(google-explicit-constructor): it stands for its communicator
       : inside_(std::make_shared<holder<Comm>>(std::move(comm))) {}
 
+  /// Without it, a decorator of an `any_communicator`, which derives from that, would lose itself in an assignment.
+  template <class Comm>
+    requires(!std::same_as<Comm, any_communicator> && communicator<Comm>)
+  any_communicator& operator=(Comm comm) {
+    return *this = any_communicator(std::move(comm));
+  }
+
   /// The communicator inside if it is of that type, such as `counted<mpi_communicator>`; else null.
   template <communicator Comm>
   Comm* target() noexcept {
