@@ -191,9 +191,11 @@ public:
   ~mpi_ranks() {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    // If this communicator was given up, its messages may still be under way: MPI must not give its number to another
-    // one.
-    if (finalized == 0 && comm != MPI_COMM_NULL && !broken) {
+    // If this communicator was given up, here or by a rank whose notice nobody has read, its messages may still be under
+    // way: MPI must not give its number to another one, and MPICH 5 ends the program that frees it with such messages.
+    int unread = 0;
+    if (finalized == 0 && comm != MPI_COMM_NULL && !broken &&
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &unread, MPI_STATUS_IGNORE) == MPI_SUCCESS && unread == 0) {
       MPI_Comm_free(&comm);
     }
   }
