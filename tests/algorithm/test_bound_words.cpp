@@ -179,25 +179,24 @@ TEST_CASE("no rank sends or receives much more than the least, whatever is selec
     char const* name;
     filling gradient;
   };
-  for (input const &each : std::vector<input>{
-           {"in another place in every call", large_where([](moment when, std::int64_t i) {
-              auto const begin =
-                  number_in(0, what.length - what.k, noise(17, static_cast<std::uint64_t>(when.iteration)));
-              return i >= begin && i < begin + what.k;
-            })},
-           {"everything in one sixteenth, which moves", large_where([](moment when, std::int64_t i) {
-              return i / 3750 == when.iteration * 5 % 16 && (i + when.rank) % 2 == 0;
-            })},
-           {"disjoint selections", large_where([](moment when, std::int64_t i) { return i / 3750 == when.rank; })},
-           {"disjoint selections that move", large_where([](moment when, std::int64_t i) {
-              return i / 3750 == (when.rank * 3 + when.iteration * 7) % 16;
-            })},
-           {"one rank with everything",
-            large_where([](moment when, std::int64_t i) { return when.rank == 3 && i % 7 == when.iteration % 7; })},
-           {"as dense as the rank likes", large_where([](moment when, std::int64_t i) {
-              return i % (1 + (when.rank + when.iteration) % 5) == 0 && i < 20000;
-            })},
-       }) {
+  std::vector<input> const inputs{
+      {"in another place in every call", large_where([what](moment when, std::int64_t i) {
+         auto const begin = number_in(0, what.length - what.k, noise(17, static_cast<std::uint64_t>(when.iteration)));
+         return i >= begin && i < begin + what.k;
+       })},
+      {"everything in one sixteenth, which moves", large_where([](moment when, std::int64_t i) {
+         return i / 3750 == when.iteration * 5 % 16 && (i + when.rank) % 2 == 0;
+       })},
+      {"disjoint selections", large_where([](moment when, std::int64_t i) { return i / 3750 == when.rank; })},
+      {"disjoint selections that move",
+       large_where([](moment when, std::int64_t i) { return i / 3750 == (when.rank * 3 + when.iteration * 7) % 16; })},
+      {"one rank with everything",
+       large_where([](moment when, std::int64_t i) { return when.rank == 3 && i % 7 == when.iteration % 7; })},
+      {"as dense as the rank likes", large_where([](moment when, std::int64_t i) {
+         return i % (1 + (when.rank + when.iteration) % 5) == 0 && i < 20000;
+       })},
+  };
+  for (input const& each : inputs) {
     CAPTURE(each.name);
     CHECK(most_entries("ok_topk(partition=sampled(check_from=0), gather=ring)", ranks, what, each.gradient) <= 1.15);
     CHECK(most_entries("ok_topk(partition=evened)", ranks, what, each.gradient) > 1); // what it takes without
