@@ -196,9 +196,11 @@ TEST_CASE("no rank sends or receives much more than the least, whatever is selec
          return i % (1 + (when.rank + when.iteration) % 5) == 0 && i < 20000;
        })},
   };
+  double without = 0;
   for (input const& each : inputs) {
     CAPTURE(each.name);
     CHECK(most_entries("ok_topk(partition=sampled(check_from=0), gather=ring)", ranks, what, each.gradient) <= 1.15);
-    CHECK(most_entries("ok_topk(partition=evened)", ranks, what, each.gradient) > 1); // what it takes without
+    without = std::max(without, most_entries("ok_topk(partition=evened)", ranks, what, each.gradient));
   }
+  CHECK(without > 2);
 }

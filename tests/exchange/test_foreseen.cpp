@@ -207,3 +207,27 @@ TEST_CASE("foreseen goes on from a saved state, and refuses one that is damaged 
     }
   });
 }
+
+TEST_CASE("a sum that overflows where the threshold is foreseen is an error on all ranks, and calls go on") {
+  oktopk::in_process::run(3, [](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    ok_topk_of<oktopk::coo<>, oktopk::foreseen> allreduce(execution(), counted, {.length = length, .k = 300});
+    auto const call = [&](int number, float at_last) {
+      std::vector<float> values(static_cast<std::size_t>(length));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = shared_and_own({comm.rank(), 3, number}, static_cast<std::int64_t>(i));
+      }
+      values.back() += at_last;
+      allreduce(to_view(values));
+    };
+    for (int number = 0; number < 5; ++number) {
+      call(number, 0);
+    }
+    CHECK(allreduce.state().global.next.is_ready());
+    auto const said = outcome_of([&] { call(5, std::numeric_limits<float>::max()); });
+    CHECK(said.code == oktopk::fault::non_finite);
+    CHECK(said.says("sum or partial sum at index " + std::to_string(length - 1) + " overflows"));
+    call(5, 0);
+    CHECK(!allreduce.last_call().global_reevaluated);
+  });
+}

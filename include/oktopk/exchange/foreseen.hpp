@@ -258,7 +258,7 @@ public:
 
   /// One gather that fails: all the entries for which there is room.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
-    if (ranks == 1) {
+    if (ranks == 1 || selector_.extra() == 0) {
       return {};
     }
     std::int64_t const half = k + spare * ranks / 2;
@@ -329,17 +329,25 @@ private:
   // False if a part has more entries than there is room for. The counts of all ranks are in `counts_`.
   bool gather(call_context<E, Comm>& call, entries_type own) {
     profiling_region const profiled("oktopk::foreseen_gather");
-    std::size_t const ranks = parts_.size();
-    cancel_on_unwind const guard(call.comm, messages_.requests());
     std::int64_t own_bytes = header_bytes;
     if (own.size() <= parts_[0].most) {
       own_bytes += pieces_.encode(call.exec, own, {0, call.length}, bytes_, header_bytes);
     }
     fence(call.exec, "oktopk::foreseen_gather::encoded");
     bytes_.put(call.exec, 0, call.header(own.size(), phase::gather));
+    std::int64_t const end = exchange(call, own_bytes);
+    call.throw_if_faulty();
+    bytes_.pull(call.exec, own_bytes, end - own_bytes);
+    return std::ranges::all_of(
+        parts_, [this](part const& each) { return counts_[static_cast<std::size_t>(each.rank)] <= each.most; });
+  }
+
+  // Bruck's algorithm. Returns where the last part ends; every rank has then heard of the same faults.
+  std::int64_t exchange(call_context<E, Comm>& call, std::int64_t own_bytes) {
+    std::size_t const ranks = parts_.size();
+    cancel_on_unwind const guard(call.comm, messages_.requests());
     first_fault heard; // of all ranks: that of a lower rank than one that this rank has heard of may still arrive
     std::int64_t end = find_parts(call, heard, 0, 1, own_bytes);
-    std::int64_t const own_end = end;
     for (std::size_t have = 1; have < ranks; have *= 2) {
       std::size_t const moved = std::min(have, ranks - have);
       std::int64_t room = 0;
@@ -355,10 +363,7 @@ private:
       end = find_parts(call, heard, have, have + moved, end + messages_.bytes(0));
     }
     call.faults = heard;
-    call.throw_if_faulty();
-    bytes_.pull(call.exec, own_end, end - own_end);
-    return std::ranges::all_of(
-        parts_, [this](part const& each) { return counts_[static_cast<std::size_t>(each.rank)] <= each.most; });
+    return end;
   }
 
   // Finds the parts [first, last), one after the other, before `end`; returns where the last of them ends.
