@@ -51,15 +51,16 @@ seen same_over_mpi_and_in_process(Program const& program) {
   return over_mpi;
 }
 
-// Calls of the algorithm of a text. Sums of `dense` are MPI's own, and the same where they are exact.
+// Calls of the algorithm of a text. Some sums are MPI's own, and the same where they are exact.
 seen same_calls(std::string const& text, std::int64_t n, std::int64_t k, int calls) {
   return same_over_mpi_and_in_process([&](auto inner) {
     seen all;
     oktopk::counted comm(inner);
     auto allreduce = made(comm, text, {.length = n, .k = k});
     for (int call = 0; call < calls; ++call) {
-      auto const accumulator = text == "dense" ? seeded_whole_numbers<float>(n, comm.rank() + 100 * call)
-                                               : seeded_accumulator<float>(n, comm.rank(), call);
+      bool const sums_by_mpi = text == "dense" || text == "random_mask";
+      auto const accumulator = sums_by_mpi ? seeded_whole_numbers<float>(n, comm.rank() + 100 * call)
+                                           : seeded_accumulator<float>(n, comm.rank(), call);
       all.updates.push_back(keep_update(allreduce(accumulator)));
     }
     note_traffic(all, comm);

@@ -56,7 +56,7 @@ public:
     typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums
     typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are made again
     typename schedule_type::options schedule{};             ///< line 8: how entries reach the owners
-    typename gather_type::options gather{};                 ///< line 13: when parts are balanced
+    typename gather_type::options gather{};                 ///< line 13: how parts reach all ranks
     format_type format{};                                   ///< of the entries on the wire
 
     template <class Options, class Visit>
@@ -66,7 +66,7 @@ public:
       visit("global", how.global_select, "selection among the sums");
       visit("partition", how.partition, "regions of the ranks");
       visit("reduce", how.schedule, "how entries reach the owners of their regions");
-      visit("gather", how.gather, "balance of the parts");
+      visit("gather", how.gather, "how parts reach all ranks");
     }
   };
 
