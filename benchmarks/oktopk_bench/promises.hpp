@@ -21,6 +21,7 @@ struct selection_promise {
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
   bool one_threshold = true; ///< nothing that is left out is larger than what is selected
+  bool as_rounded = false;   ///< by the values that all ranks have, also where a format has rounded them
 };
 
 /// The messages whose values a format codes.
@@ -50,6 +51,8 @@ selection_promise promise_of(Options const& how) {
     return std::visit([](auto const& choice) { return promise_of(choice.options); }, how.chosen);
   } else if constexpr (std::same_as<Options, oktopk::exact::options>) {
     return {true, 1, 1};
+  } else if constexpr (std::same_as<Options, oktopk::foreseen::options>) {
+    return {.exact = true, .low = 1, .high = 1, .as_rounded = true};
   } else if constexpr (std::same_as<Options, oktopk::chunked::options>) {
     return how.per_chunk == 0 ? selection_promise{.low = 1, .high = 1, .one_threshold = false}
                               : selection_promise{.one_threshold = false};
@@ -88,6 +91,9 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   }
   if constexpr (requires { how.format.values(); }) {
     promised.rounding = oktopk::detail::is_lossy(how.format) ? how.format.values().name() : std::string();
+  }
+  if (promised.global && promised.global->as_rounded && !promised.rounding.empty()) {
+    promised.global->one_threshold = false; // of the sums as their owners have them
   }
   return promised;
 }

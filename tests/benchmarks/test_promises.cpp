@@ -20,6 +20,10 @@ TEST_CASE("promises of a text follow from its policies") {
   CHECK((of("topk_a").selects && of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
   auto const rounded = of("ok_topk(format=packed, values=sign)");
   CHECK((rounded.rounding == "sign" && rounded.global->exact && rounded.exact_sums));
+  auto const foreseen = of("ok_topk(global=foreseen, format=packed)").global;
+  CHECK((foreseen->exact && foreseen->one_threshold));
+  auto const cut = of("ok_topk(global=foreseen, format=packed, values=sign)").global;
+  CHECK((cut->exact && !cut->one_threshold));
   CHECK((own.rounding.empty() && of("ok_topk(format=packed)").rounding.empty() && of("ring").rounding.empty()));
   CHECK((own.coded == oktopk_bench::coded_messages::regions &&
          of("topk_dsa").coded == oktopk_bench::coded_messages::regions));
