@@ -207,7 +207,7 @@ std::string own_part::returned_fault() const {
                     : "something was returned, where nothing is rounded or dropped";
   }
   std::string const found = lost_value_fault();
-  return found.empty() && code_.known() ? own_sums_fault() : found;
+  return found.empty() && code_.known() && promised_.whole_parts ? own_sums_fault() : found;
 }
 
 // The owners of the sums have what the code makes of a contribution; the rest was returned.

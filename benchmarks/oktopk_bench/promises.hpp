@@ -38,6 +38,7 @@ struct allreduce_promises {
   bool exact_sums = true;  ///< each value is the sum of the contributions, less the entries returned
   std::string rounding{};  ///< the code of the values on the wire where it rounds them, such as "bfloat16"; else empty
   coded_messages coded = coded_messages::selections;
+  bool whole_parts = true; ///< the chosen sums of a region are coded together, or evenly cut where they are balanced
   bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result
   selection_promise local;
   std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
@@ -94,6 +95,12 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   }
   if (promised.global && promised.global->as_rounded && !promised.rounding.empty()) {
     promised.global->one_threshold = false; // of the sums as their owners have them
+    promised.whole_parts = false;           // more sums than are chosen
+  }
+  if constexpr (requires { how.gather.chosen; }) {
+    std::visit(
+        [&](auto const& one) { promised.whole_parts = promised.whole_parts && !requires { one.options.piece; }; },
+        how.gather.chosen);
   }
   return promised;
 }
