@@ -4,7 +4,7 @@
 # check_catalogues.sh NM FOLDER MOST: fails if more than MOST object files of a build have the catalogue's algorithms compiled.
 # An object has them if it defines what makes gtopk.
 objects=$(find "$2" -name '*.o' -exec sh -c '"$0" -C "$1" 2>/dev/null |
-  grep -q " [TWu] .*any_allreduce<.*::holder<oktopk::gtopk<.*gap16.*>::call(" && echo "$1"' "$1" {} \;)
+  grep -q " [TWu] .*any_allreduce<.*::holder<oktopk::gtopk<.*oktopk::gap16<.*>::call(" && echo "$1"' "$1" {} \;)
 echo "$objects"
 count=$(echo "$objects" | grep -c .)
 [ "$count" -ge 1 ] && [ "$count" -le "$3" ]
