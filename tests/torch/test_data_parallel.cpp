@@ -250,7 +250,11 @@ std::string trained(oktopk::detail::data_parallel_options const& how, bool left_
   auto const comm = connected();
   torch::manual_seed(6);
   disordered model;
-  data_parallel parallel(model, comm, make_sparse(comm), how);
+  // Regions of each call's own: a bucket that is made anew begins with others than one that goes on.
+  auto const make = [comm](bucket const& of) {
+    return sparse(execution(), comm, {.length = of.length, .density = of.density, .partition = {.tau = 1}});
+  };
+  data_parallel parallel(model, comm, make, how);
   torch::optim::SGD optimizer(model.parameters(), 0.05);
   for (int step = 0; step < 6; ++step) {
     optimizer.zero_grad(); // keeps the memory of gradients, which is that of the buckets
