@@ -65,18 +65,18 @@ std::string fault_of_encodings(int ranks) {
 }
 
 /// Runs out of memory between two steps of a call, where no message is under way.
-struct exhausted_between_steps : oktopk::evened {
-  using evened::evened;
+struct exhausted_between_steps : oktopk::sampled {
+  using sampled::sampled;
 
   bool due(std::int64_t iteration) const {
     exhausted_coo::take_memory();
-    return evened::due(iteration);
+    return sampled::due(iteration);
   }
 };
 
 /// Finds damage there, in one of the calls of all ranks.
-struct damaged_between_steps : oktopk::evened {
-  using evened::evened;
+struct damaged_between_steps : oktopk::sampled {
+  using sampled::sampled;
   static inline int calls = 0;
   static inline int found_in = 0;
 
@@ -84,7 +84,7 @@ struct damaged_between_steps : oktopk::evened {
     if (++calls == found_in) {
       throw oktopk::error(oktopk::fault::damaged_message, "the counts are none");
     }
-    return evened::due(iteration);
+    return sampled::due(iteration);
   }
 };
 

@@ -34,7 +34,7 @@ struct always_balanced : oktopk::balanced_allgatherv {
 };
 using ok_topk_of_open_sizes = oktopk::ok_topk<execution, oktopk::any_communicator,
                                               policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact,
-                                                          oktopk::evened, oktopk::rotated, always_balanced>>;
+                                                          oktopk::sampled, oktopk::rotated, always_balanced>>;
 
 template <class Comm>
 oktopk::any_communicator over(oktopk::in_process_communicator inner) {
@@ -46,7 +46,7 @@ oktopk::any_communicator over(oktopk::in_process_communicator inner) {
 TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order") {
   std::vector<subject> all{oktopk_fuzz::typed_subject<ok_topk_of_open_sizes>("ok_topk of open sizes")};
   for (char const* const text :
-       {"ok_topk(partition=evened(tau=5))", "ok_topk(format=packed)", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
+       {"ok_topk(partition=sampled(tau=5))", "ok_topk(format=packed)", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
         "topk_dsa", "gtopk", "gaussian_k", "dense", "random_mask"}) {
     all.push_back(subject_of(text));
   }

@@ -85,7 +85,7 @@ TEST_CASE("a format whose pieces take more than the whole is balanced without ru
 
 TEST_CASE("restored boundaries that leave all entries to one rank are served") {
   for (int const ranks : {2, 3, 8}) {
-    check_all_ones<coo_or_dense_in<oktopk::evened>>(ranks, {.length = 8000, .k = 8000}, true, [&](auto& allreduce) {
+    check_all_ones<coo_or_dense_in<oktopk::sampled>>(ranks, {.length = 8000, .k = 8000}, true, [&](auto& allreduce) {
       auto state = allreduce.state();
       state.iteration = 1;
       state.boundaries.assign(static_cast<std::size_t>(ranks) + 1, 0);
@@ -106,15 +106,14 @@ TEST_CASE("balancing that is worth no message is never done, and the widest opti
                             false, as_it_is);
 }
 
-TEST_CASE("periods and rounds without end are served") {
-  using policies = policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::evened>;
-  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, policies>>(
+TEST_CASE("periods without end are served") {
+  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, reused_policies>>(
       5,
       {.length = 500,
        .k = 500,
        .local_select = {.tau_prime = never},
        .global_select = {.tau_prime = never},
-       .partition = {.tau = never, .rounds = std::numeric_limits<int>::max()}},
+       .partition = {.tau = never, .check_from = never}},
       false, as_it_is);
 }
 

@@ -201,7 +201,7 @@ SPARSE = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k
         "recursive_doubling"])
       for start in starts([1, 2, 3, 4, 5, 8], [2, 4])),
     *((*start, crowded, ["ok_topk(global_select=reused,tau=1)", "paper_ok_topk(tau=1)",
-                         *(f"ok_topk(partition={regions})" for regions in ("uniform", "balanced", "evened", "sampled(check_from=0)"))])
+                         *(f"ok_topk(partition={regions})" for regions in ("uniform", "balanced", "sampled(check_from=0)"))])
       for start in starts([8], [4])),
     *((*start, heavy_tailed, [f"{scheme}(format=packed, values={values})" for scheme in SPARSE])
       for start in starts([1, 3], [3]) for values in ("exact", "bfloat16", "fixed8", "fixed4", "fixed2", "sign")),

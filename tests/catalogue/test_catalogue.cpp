@@ -261,7 +261,7 @@ void refused_on(int rank, std::string const& text, std::string const& others, fa
 TEST_CASE("a wrong text is the same error on every rank, and lists the right ones") {
   refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local, ");
-  refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are sampled, evened, balanced, uniform");
+  refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are sampled, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, foreseen, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
@@ -276,7 +276,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
   refused("ok_topk(partition=uniform, tau=3)",
-          "tau goes with partition=sampled or partition=evened or partition=balanced");
+          "tau goes with partition=sampled or partition=balanced");
   refused("ring_chunked(rate=8)", "rate goes with codec=block_float");
   refused("ring(rate=8)", "no option \"rate\" here");
   refused("paper_ok_topk(density=2)", "paper_ok_topk: density = 2 is not in (0, 1]", fault::density_out_of_range);
@@ -293,10 +293,10 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(local=exact(low=3))", "ok_topk: low goes with local=reused or global=reused");
   refused("ok_topk(partition=uniform(bucket=3))", "ok_topk: partition=uniform has no option \"bucket\", nor any other");
   refused("ok_topk(format=coo(values=sign))", "ok_topk: values goes with format=packed");
-  refused("ok_topk(partition=evened(tau=often))", "ok_topk: tau = \"often\" is no integer");
-  refused("ok_topk(partition=evened(tau))", "\"evened(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
+  refused("ok_topk(partition=sampled(tau=often))", "ok_topk: tau = \"often\" is no integer");
+  refused("ok_topk(partition=sampled(tau))", "\"sampled(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
   refused("ok_topk(partition=fair(tau=3))",
-          "partition = \"fair\" is unknown; there are sampled, evened, balanced, uniform");
+          "partition = \"fair\" is unknown; there are sampled, balanced, uniform");
 }
 
 TEST_CASE("a key that could be meant for different policies is refused, with the form that tells which") {
@@ -305,8 +305,8 @@ TEST_CASE("a key that could be meant for different policies is refused, with the
           "global=gathered(tau_prime=16)");
   refused("ok_topk(local=reused(tau_prime=4), global=reused, tau_prime=16)",
           "tau_prime is an option of local=reused and of global=reused; write local=reused(tau_prime=16), ");
-  refused("ok_topk(partition=evened(tau=3), tau=4)",
-          "tau is an option of partition=evened; write partition=evened(tau=4)");
+  refused("ok_topk(partition=sampled(tau=3), tau=4)",
+          "tau is an option of partition=sampled; write partition=sampled(tau=4)");
   refused("ok_topk(local=exact, local_select=exact)", "ok_topk has the option local twice");
 }
 

@@ -38,7 +38,7 @@
 #include <oktopk/sgd.hpp>
 
 using E = Kokkos::DefaultHostExecutionSpace;
-using oktopk::balanced_allgatherv, oktopk::coo, oktopk::evened, oktopk::exact, oktopk::rotated;
+using oktopk::balanced_allgatherv, oktopk::coo, oktopk::sampled, oktopk::exact, oktopk::rotated;
 using oktopk_tests::policies_of;
 using ranks = oktopk::self_communicator;
 
@@ -184,7 +184,7 @@ template class oktopk::ok_topk<E, ranks, coo<double>>;
 // A gather in the place of the partitioner: the first error must name the member of the policies.
 struct swapped : oktopk::default_policies {
   using partitioner = balanced_allgatherv;
-  using gather = evened;
+  using gather = sampled;
 };
 template class oktopk::ok_topk<E, ranks, swapped>;
 #endif
@@ -204,7 +204,7 @@ struct incomplete {
   using format = coo<>;
   using local_selector = exact;
   using global_selector = exact;
-  using partitioner = evened;
+  using partitioner = sampled;
   using gather = balanced_allgatherv;
 };
 template class oktopk::ok_topk<E, ranks, incomplete>;
@@ -223,7 +223,7 @@ struct silent : balanced_allgatherv {
     void run(Arguments&&...);
   };
 };
-template class oktopk::ok_topk<E, ranks, policies_of<coo<>, exact, exact, evened, rotated, silent>>;
+template class oktopk::ok_topk<E, ranks, policies_of<coo<>, exact, exact, sampled, rotated, silent>>;
 #endif
 
 #ifdef CASE_global_selector_alone

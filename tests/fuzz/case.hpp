@@ -103,7 +103,7 @@ struct facts {
   /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
   std::function<std::vector<int>(int ranks, std::int64_t length, std::int64_t k)> cuts{};
   bool gather_bounded = false;
-  double ring_pieces = 0;    ///< of a gather in a ring, for each rank; 0: in another way
+  bool in_ring = false;      ///< parts are gathered in a ring, in pieces of mean size
   bool paper_gather = false; ///< balances above a ratio, however much that sends
   bool return_dropped = false;
   rounding codec = rounding::none; ///< of dense messages, or of sparse ones: any but none

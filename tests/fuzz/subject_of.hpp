@@ -88,9 +88,7 @@ void take_partition(facts& about, Partition const& how) {
   } else if constexpr (requires { how.tau; }) {
     about.tau = how.tau;
     about.partition_rounds = 1;
-    if constexpr (requires { how.rounds; }) {
-      about.partition_rounds += how.rounds;
-    } else if constexpr (requires { how.most; }) {
+    if constexpr (requires { how.most; }) {
       about.partition_rounds += 131; // two of evening, 128 more, and the one that finds them uneven
       about.checks_regions = true;
       about.early_regions = true;
@@ -104,14 +102,11 @@ template <class Gather>
 void take_gather(facts& about, Gather const& how) {
   if constexpr (requires { how.chosen; }) {
     std::visit([&](auto const& one) { take_gather(about, one.options); }, how.chosen);
-  } else if constexpr (requires { how.piece; }) {
-    about.gather_bounded = true;
-    about.ring_pieces = 1 + 1 / how.piece;
+  } else if constexpr (requires { how.bound_sent; }) {
+    about.gather_bounded = how.bound_sent;
   } else {
-    about.paper_gather = !requires { how.bound_sent; };
-    if constexpr (requires { how.bound_sent; }) {
-      about.gather_bounded = how.bound_sent;
-    }
+    about.paper_gather = requires { how.ratio; };
+    about.gather_bounded = about.in_ring = !about.paper_gather;
   }
 }
 

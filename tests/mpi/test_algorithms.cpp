@@ -19,7 +19,7 @@ using oktopk::mpi_communicator;
 namespace {
 
 constexpr std::int64_t length = 4000;
-std::string const reusing = "ok_topk(local=reused(tau_prime=3), global=reused(tau_prime=2), partition=evened(tau=3))";
+std::string const reusing = "ok_topk(local=reused(tau_prime=3), global=reused(tau_prime=2), partition=sampled(tau=3))";
 
 template <class Comm>
 auto made(Comm const& comm, std::string const& text, oktopk::gradient_size const& size = {.length = length, .k = 120}) {

@@ -77,8 +77,8 @@ TEST_CASE("balanced regions are the averages of the ranks' own") {
   CHECK((boundaries == std::vector<std::int64_t>{0, (20 + 60 + 1) / 3, (40 + 80 + 1001) / 3, 2000}));
 }
 
-TEMPLATE_TEST_CASE("balanced and evened regions are uniform where nobody selected anything", "", oktopk::balanced,
-                   oktopk::evened) {
+TEMPLATE_TEST_CASE("balanced and sampled regions are uniform where nobody selected anything", "", oktopk::balanced,
+                   oktopk::sampled) {
   for (int const ranks : rank_counts) {
     CHECK((checked<TestType>(ranks, 1000, nothing) == checked<oktopk::uniform>(ranks, 1000, nothing)));
   }
@@ -92,20 +92,17 @@ TEST_CASE("a rank that selected nothing has no say in balanced regions") {
   }
 }
 
-TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::evened,
-                   oktopk::sampled) {
+TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::sampled) {
   check_partitioner<TestType>();
 }
 
 TEST_CASE("partitioners keep their contract with other options than the usual ones") {
   check_partitioner(oktopk::balanced({.tau = 1}));
-  check_partitioner(oktopk::evened({.tau = 5, .rounds = 0}));
-  check_partitioner(oktopk::evened({.tau = 1, .rounds = 7}));
   check_partitioner(oktopk::sampled({.tau = 1, .most = 1.01, .check_from = 0}));
 }
 
-TEMPLATE_TEST_CASE("balanced and evened regions balance what is crowded in the same places, where uniform ones do not",
-                   "", oktopk::balanced, oktopk::evened) {
+TEMPLATE_TEST_CASE("balanced and sampled regions balance what is crowded in the same places, where uniform ones do not",
+                   "", oktopk::balanced, oktopk::sampled) {
   for (int const ranks : {2, 4, 8, 16}) {
     auto const selected = [](int rank) { return crowded(rank, 1 << 20, 10000); };
     CAPTURE(ranks);
@@ -129,19 +126,20 @@ TEST_CASE("balanced regions of lengths near 2^40 do not overflow") {
   }
 }
 
-TEMPLATE_TEST_CASE("balanced and evened regions are due every tau iterations, and refuse bad options", "",
-                   oktopk::balanced, oktopk::evened) {
+TEMPLATE_TEST_CASE("balanced and sampled regions are due every tau iterations, and refuse bad options", "",
+                   oktopk::balanced, oktopk::sampled) {
   TestType const often({.tau = 3});
   for (std::int64_t iteration = 0; iteration < 20; ++iteration) {
-    CHECK(often.due(iteration) == (iteration % 3 == 0));
+    bool const is_early = std::is_same_v<TestType, oktopk::sampled> && (iteration == 1 || iteration == 2);
+    CHECK(often.due(iteration) == (iteration % 3 == 0 || is_early));
   }
   CHECK(often.describe() != TestType({.tau = 4}).describe());
-  std::string const name = std::is_same_v<TestType, oktopk::balanced> ? "balanced" : "evened";
+  std::string const name = std::is_same_v<TestType, oktopk::balanced> ? "balanced" : "sampled";
   CHECK(TestType({.tau = 0}).problem() == "tau = 0 of " + name + " is not positive");
   CHECK(TestType({.tau = 1}).problem().empty());
 }
 
-TEST_CASE("evened regions balance what is crowded in other places on each rank, where averages do not") {
+TEST_CASE("sampled regions balance what is crowded in other places on each rank, where averages do not") {
   for (int const ranks : {4, 8, 16}) {
     // Every rank has most of its selection in a stretch of its own; the stretches leave gaps.
     auto const selected = [=](int rank) {
@@ -154,42 +152,23 @@ TEST_CASE("evened regions balance what is crowded in other places on each rank, 
     std::int64_t const length = std::int64_t(ranks) << 17;
     CAPTURE(ranks);
     CHECK(imbalance(ranks, checked<oktopk::balanced>(ranks, length, selected), selected) > 1.8);
-    CHECK(imbalance(ranks, checked<oktopk::evened>(ranks, length, selected), selected) < 1.6);
+    CHECK(imbalance(ranks, checked<oktopk::sampled>(ranks, length, selected), selected) < 1.6);
   }
 }
 
-TEST_CASE("more rounds of evening bring no region further from the mean for long") {
-  auto const selected = [](int rank) { return crowded(rank * 7, 1 << 20, 9000); };
-  for (int const ranks : {2, 5, 8, 16}) {
-    double reached = 0;
-    for (int const rounds : {0, 8}) {
-      oktopk::evened const how({.tau = 1, .rounds = rounds});
-      reached = imbalance(ranks, checked<oktopk::evened>(ranks, 1 << 20, selected, how), selected);
-    }
-    CAPTURE(ranks);
-    CHECK(reached < 1.02);
-  }
-}
-
-TEST_CASE("balanced regions cost one sum of P integers, evened ones one more a round") {
+TEST_CASE("balanced regions cost one sum of P integers, sampled ones three") {
   for (int const ranks : rank_counts) {
     std::int64_t const steps = std::bit_width(static_cast<unsigned>(ranks - 1));
     auto const selected = [](int rank) { return crowded(rank, 1000, 100); };
     auto const averaged = partition<oktopk::balanced>(ranks, 1000, selected);
-    auto const evened = partition<oktopk::evened>(ranks, 1000, selected);
-    for (std::size_t rank = 0; rank < evened.size(); ++rank) {
+    auto const sampled = partition<oktopk::sampled>(ranks, 1000, selected);
+    for (std::size_t rank = 0; rank < sampled.size(); ++rank) {
       CHECK(averaged[rank].traffic.messages_sent <= steps);
       CHECK(averaged[rank].traffic.bytes_sent <= 8 * ranks * steps);
-      CHECK(evened[rank].traffic.bytes_sent == 3 * averaged[rank].traffic.bytes_sent);
-      CHECK(evened[rank].traffic.messages_sent == 3 * averaged[rank].traffic.messages_sent);
+      CHECK(sampled[rank].traffic.bytes_sent == 3 * averaged[rank].traffic.bytes_sent);
+      CHECK(sampled[rank].traffic.messages_sent == 3 * averaged[rank].traffic.messages_sent);
     }
   }
-}
-
-TEST_CASE("evened regions refuse a bad number of rounds") {
-  CHECK(oktopk::evened({.tau = 3}).describe() != oktopk::evened({.tau = 3, .rounds = 1}).describe());
-  CHECK(oktopk::evened({.rounds = -1}).problem() == "rounds = -1 of evened is negative");
-  CHECK(oktopk::evened({.tau = 1, .rounds = 0}).problem().empty());
 }
 
 namespace {

@@ -171,8 +171,8 @@ TEST_CASE("of Kokkos' own fences only those for results are admitted, and on the
 
 TEST_CASE("algorithms: labels, instance, and nothing allocated in a steady state") {
   std::vector<std::string> texts{
-      "ok_topk(partition=evened(tau=6))",
-      "ok_topk(local=reused(tau_prime=4), global=reused(tau_prime=4), partition=evened(tau=6))",
+      "ok_topk(partition=sampled(tau=6))",
+      "ok_topk(local=reused(tau_prime=4), global=reused(tau_prime=4), partition=sampled(tau=6))",
       "paper_ok_topk(tau_prime=4, tau=6)",
       "ring_pipelined(chunk_bytes=1000)",
   };

@@ -79,14 +79,14 @@ void check_same(std::string const& text, bool whole = false) {
 }
 
 /// Runs out of memory between two steps of a call, on rank 1 alone.
-struct exhausted_between_steps : oktopk::evened {
-  using evened::evened;
+struct exhausted_between_steps : oktopk::sampled {
+  using sampled::sampled;
 
   bool due(std::int64_t iteration) const {
     if (world_rank() == 1) {
       throw std::bad_alloc();
     }
-    return evened::due(iteration);
+    return sampled::due(iteration);
   }
 };
 

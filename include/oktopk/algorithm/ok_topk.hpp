@@ -100,14 +100,14 @@ public:
     auto const n = static_cast<double>(how.length);
     detail::call_cost const selecting{.selected = n, .passes = 1};
     double const sums = detail::expected_union(ranks, k, n) / ranks;
-    double const extra = detail::foreseen_extra<value_type>(global_selector_type(how.global_select));
-    double const gathered = k * (1 + extra);
-    using gather_step = typename gather_type::template step<E, Comm, format_type>;
-    return selecting +
-           decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
-           (extra > 0 ? detail::call_cost{.selected = sums + gathered, .passes = 2}
-                      : decltype(global_selection_)::expected_cost(ranks, sums, k)) +
-           gather_step::expected_cost(gather_type(how.gather), how.format, ranks, n, gathered);
+    detail::call_cost const reducing =
+        decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k);
+    if (auto const foreseen = decltype(foreseen_gather_)::expected_cost(global_selector_type(how.global_select),
+                                                                        how.format, ranks, n, sums, k)) {
+      return selecting + reducing + *foreseen;
+    }
+    return selecting + reducing + decltype(global_selection_)::expected_cost(ranks, sums, k) +
+           decltype(balance_and_allgatherv_)::expected_cost(gather_type(how.gather), how.format, ranks, n, k);
   }
 
   /// As in `gradient_allreduce`.

@@ -76,6 +76,37 @@ protected:
   std::variant<Policies...> chosen_;
 };
 
+/// The steps of policies that are one of several: that of the chosen one is made.
+template <class... Steps>
+class one_of_steps {
+protected:
+  template <class... Policies, class... More>
+  explicit one_of_steps(std::variant<Policies...> const& chosen, More const&... more) {
+    with_index<sizeof...(Policies)>(
+        chosen.index(), [&](auto which) { step_.template emplace<which() + 1>(std::get<which()>(chosen), more...); });
+  }
+
+  /// What `action(step)` gives.
+  template <class Action>
+  auto with_step(Action const& action) {
+    return result_with(step_, action);
+  }
+  template <class Action>
+  auto with_step(Action const& action) const {
+    return result_with(step_, action);
+  }
+
+private:
+  template <class Chosen, class Action>
+  static auto result_with(Chosen& step, Action const& action) {
+    decltype(action(std::get<1>(step))) result{};
+    with_index<sizeof...(Steps)>(step.index() - 1, [&](auto which) { result = action(std::get<which() + 1>(step)); });
+    return result;
+  }
+
+  std::variant<std::monostate, Steps...> step_;
+};
+
 /// A partitioner that is one of several.
 template <class... Partitioners>
 class one_of_partitioners : public detail::one_of<Partitioners...> {
@@ -99,37 +130,24 @@ public:
     return std::visit([&](auto const& one) { return partition_words(one, ranks, k); }, this->chosen_);
   }
 
-  /// The step of the chosen one.
   template <execution_space E, communicator Comm>
-  class step {
+  class step : one_of_steps<typename Partitioners::template step<E, Comm>...> {
+    using steps = one_of_steps<typename Partitioners::template step<E, Comm>...>;
+
   public:
-    explicit step(one_of_partitioners const& how) {
-      detail::with_index<sizeof...(Partitioners)>(how.chosen_.index(), [&](auto which) {
-        chosen_.template emplace<which() + 1>(std::get<which()>(how.chosen_));
-      });
-    }
+    explicit step(one_of_partitioners const& how) : steps(how.chosen_) {}
 
     template <gradient_index Index>
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
                                       array_ref<Index const, typename E::memory_space> const& selected) {
-      std::span<std::int64_t const> boundaries;
-      detail::with_index<sizeof...(Partitioners)>(
-          chosen_.index() - 1, [&](auto which) { boundaries = std::get<which() + 1>(chosen_).run(call, selected); });
-      return boundaries;
+      return steps::with_step([&](auto& one) { return one.run(call, selected); });
     }
 
     template <gradient_index Index>
     bool fits(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
               std::span<std::int64_t const> boundaries) {
-      bool all = true;
-      detail::with_index<sizeof...(Partitioners)>(chosen_.index() - 1, [&](auto which) {
-        all = regions_fit(std::get<which() + 1>(chosen_), call, selected, boundaries);
-      });
-      return all;
+      return steps::with_step([&](auto& one) { return regions_fit(one, call, selected, boundaries); });
     }
-
-  private:
-    std::variant<std::monostate, typename Partitioners::template step<E, Comm>...> chosen_;
   };
 };
 
@@ -169,30 +187,20 @@ public:
   one_of_gathers() : base(options{}) {}
   explicit one_of_gathers(options const& how) : base(how) {}
 
-  /// The step of the chosen one.
   template <execution_space E, communicator Comm, sparse_format Format>
-  class step {
+  class step : one_of_steps<typename Gathers::template step<E, Comm, Format>...> {
+    using steps = one_of_steps<typename Gathers::template step<E, Comm, Format>...>;
+
   public:
-    step(one_of_gathers const& how, Format const& format) {
-      detail::with_index<sizeof...(Gathers)>(how.chosen_.index(), [&](auto which) {
-        chosen_.template emplace<which() + 1>(std::get<which()>(how.chosen_), format);
-      });
-    }
+    step(one_of_gathers const& how, Format const& format) : steps(how.chosen_, format) {}
 
     gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
                             std::span<std::int64_t const> sizes) {
-      gathered<Format, E> all;
-      detail::with_index<sizeof...(Gathers)>(
-          chosen_.index() - 1, [&](auto which) { all = std::get<which() + 1>(chosen_).run(call, mine, sizes); });
-      return all;
+      return steps::with_step([&](auto& one) { return one.run(call, mine, sizes); });
     }
 
     word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
-      word_bound all;
-      detail::with_index<sizeof...(Gathers)>(chosen_.index() - 1, [&](auto which) {
-        all = std::get<which() + 1>(chosen_).bound_words(ranks, length, entries);
-      });
-      return all;
+      return steps::with_step([&](auto const& one) { return one.bound_words(ranks, length, entries); });
     }
 
     static call_cost expected_cost(one_of_gathers const& how, Format const& format, int ranks, double length,
@@ -203,9 +211,6 @@ public:
           },
           how.chosen_);
     }
-
-  private:
-    std::variant<std::monostate, typename Gathers::template step<E, Comm, Format>...> chosen_;
   };
 };
 
@@ -279,11 +284,10 @@ public:
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
   }
 
-  double extra() const
+  bool gathers_first() const
     requires(std::is_same_v<Selectors, foreseen> || ...)
   {
-    auto const* const chosen = std::get_if<foreseen>(&this->chosen_);
-    return chosen == nullptr ? 0 : chosen->extra();
+    return std::holds_alternative<foreseen>(this->chosen_);
   }
 
   template <gradient_value Value>

@@ -51,8 +51,7 @@ inline constexpr std::tuple global_selectors{
 };
 
 inline constexpr std::tuple partitioners{
-    detail::alternative<sampled>{"sampled", "evened, and made anew in any call in which one would get too much"},
-    detail::alternative<evened>{"evened", "regions of about the same number of entries, as far as counts can tell"},
+    detail::alternative<sampled>{"sampled", "of about the same number of entries, in every call where k is large"},
     detail::alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
     detail::alternative<uniform>{"uniform", "regions of the same width"},
 };

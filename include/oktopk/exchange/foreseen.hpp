@@ -25,27 +25,33 @@ namespace detail {
 /// fall. The same on all ranks; it is computed with patterns of magnitudes, so that no rounding can differ.
 template <gradient_value Value>
 struct foresight {
-  Value kth = 0;                   ///< the last k-th magnitude; none yet when 0
-  signed_bits_of<Value> drift = 0; ///< patterns by which it moves from call to call, smoothed
-  signed_bits_of<Value> reach = 0; ///< patterns from the floor to where it is expected; none learnt yet when 0
-  std::int64_t misses = 0;         ///< gathers that failed of late, up to `most_misses`
-  std::int64_t pause = 0;          ///< calls until a gather is tried again
-  std::int64_t hits = 0;           ///< gathers that did not fail since one did
-
-  static constexpr std::int64_t most_misses = 6;
   static constexpr signed_bits_of<Value> octave = signed_bits_of<Value>(1) << (std::numeric_limits<Value>::digits - 1);
+  static constexpr std::int64_t most_misses = 6;
+  static constexpr std::int64_t forgetting = 16; ///< hits that make up for a miss
+
+  Value kth = 0;                             ///< the last k-th magnitude; none yet when 0
+  signed_bits_of<Value> drift = 0;           ///< patterns by which it moves from call to call, smoothed
+  signed_bits_of<Value> reach = octave / 96; ///< patterns from the floor to where it is expected
+  std::int64_t misses = 0;                   ///< gathers that failed of late, up to `most_misses`
+  std::int64_t pause = 0;                    ///< calls until a gather is tried again
+  std::int64_t hits = 0;                     ///< gathers that did not fail since one did, modulo `forgetting`
+
+  /// Sums that should be gathered beyond k, in multiples of k, while no gather fails. `reach` begins as if numbers of
+  /// sums fell with the fourth power of magnitudes.
+  static constexpr double extra = 1.0 / 32;
 
   bool is_sound() const {
     return is_finite_magnitude(kth) && drift >= -octave && drift <= octave && reach >= 0 && reach <= octave &&
-           misses >= 0 && misses <= most_misses && pause >= 0 && pause <= (1 << most_misses) && hits >= 0;
+           misses >= 0 && misses <= most_misses && pause >= 0 && pause <= (1 << most_misses) && hits >= 0 &&
+           hits < forgetting;
   }
 
   bool is_ready() const { return kth > 0 && pause == 0; }
 
-  /// The pattern of the magnitude that `extra` times k sums more than k should reach.
-  bits_of<Value> floor(double extra) const {
+  /// The pattern of the magnitude that a few more than k sums should reach.
+  bits_of<Value> floor() const {
     auto const next = static_cast<signed_bits_of<Value>>(magnitude_bits(kth)) + drift;
-    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(next - within(reach, extra), 1));
+    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(next - reach, 1));
   }
 
   /// Learns the k-th magnitude of a search; 0 if there were not so many sums.
@@ -55,24 +61,24 @@ struct foresight {
   }
 
   /// Learns from `gathered` sums, of which this is the k-th: the floor moves to where `extra` times k more are expected,
-  /// by how densely these lie.
-  void learn_hit(Value found, std::int64_t gathered, std::int64_t k, double extra) {
-    auto const below = static_cast<double>(magnitude_bits(found)) - static_cast<double>(floor(extra));
+  /// and more after misses, by how densely these lie.
+  void learn_hit(Value found, std::int64_t gathered, std::int64_t k) {
+    auto const below = static_cast<double>(magnitude_bits(found)) - static_cast<double>(floor());
     double const wanted = extra * static_cast<double>(1 + misses) * static_cast<double>(k);
     double const surplus = static_cast<double>(std::max<std::int64_t>(gathered - k, 1));
-    double const before = static_cast<double>(within(reach, extra));
-    reach = limited(std::clamp(below * (wanted / surplus), before / 2, before * 2));
+    auto const before = static_cast<double>(reach);
+    reach = limited(std::clamp(below * (wanted / surplus), before / 4, before * 4));
     move_to(found);
-    hits += 1;
-    misses -= hits % 16 == 0 && misses > 0 ? 1 : 0;
+    hits = (hits + 1) % forgetting;
+    misses -= hits == 0 && misses > 0 ? 1 : 0;
   }
 
   /// Learns that a gather had fewer than k sums, or too many of a rank. The pauses grow while it goes on.
-  void learn_miss(bool too_few, double extra) {
+  void learn_miss(bool too_few) {
     misses = std::min(misses + 1, most_misses);
     pause = std::int64_t(1) << (misses - 1);
     hits = 0;
-    reach = limited((too_few ? 2.0 : 1.0) * static_cast<double>(within(reach, extra)));
+    reach = limited((too_few ? 4.0 : 0.25) * static_cast<double>(reach));
   }
 
   void list_facts(agreement& terms) const {
@@ -105,11 +111,6 @@ private:
   static signed_bits_of<Value> limited(double patterns) {
     return static_cast<signed_bits_of<Value>>(std::clamp(patterns, 64.0, static_cast<double>(octave)));
   }
-
-  // At first as if numbers of sums fell with the fourth power of magnitudes.
-  static signed_bits_of<Value> within(signed_bits_of<Value> learnt, double extra) {
-    return learnt > 0 ? learnt : limited(static_cast<double>(octave) * extra / 3);
-  }
 };
 
 } // namespace detail
@@ -117,23 +118,15 @@ private:
 /// A global selector of exactly the k largest sums, in few messages: what reaches a magnitude a little below the last
 /// k-th one is gathered at once, and every rank cuts it to k entries.
 ///
-/// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for `extra` times more words
-/// in the gather, k/32 by default, and a selection from k(1 + extra) entries on every rank. That pays where
-/// messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than twice as many as in
+/// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for k/32 more sums in the
+/// gather, and a selection from these on every rank. That pays where messages cost more than words: on many ranks. If fewer than k sums arrive, or a rank has more than twice as many as in
 /// the last result, all ranks see that, and go on as with `exact`; such a call costs up to 4k words more. After it more
 /// sums are gathered for a while, and after several one after the other calls search as `exact` does, up to 32 of them. A
 /// call whose regions are made anew does so, too. `last_call().global_reevaluated` tells of a search.
 ///
 /// With a lossy format the k largest are those of the rounded sums.
 struct foreseen {
-  struct options {
-    double extra = 1.0 / 32; ///< sums that are gathered beyond k, in multiples of k; above 0, at most 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("extra", how.extra, "sums gathered beyond k, in multiples of k", between(0.001, 1));
-    }
-  };
+  struct options {};
 
   template <gradient_value Value>
   struct state {
@@ -167,11 +160,11 @@ struct foreseen {
   };
 
   foreseen() : foreseen(options{}) {}
-  explicit foreseen(options how) : options_(how) {}
+  explicit foreseen(options) {}
 
   static std::string name() { return "foreseen"; }
-  std::string describe() const { return detail::describe_options(name(), options_); }
-  std::string problem() const { return detail::fault_of_options(name(), options_); }
+  static std::string describe() { return name(); }
+  static std::string problem() { return {}; }
   static bool bounded() { return true; }
   static std::int64_t capacity(std::int64_t k, std::int64_t) { return k; }
 
@@ -187,15 +180,12 @@ struct foreseen {
     return chosen;
   }
 
-  /// The option, and the state if there is one already.
-  double extra() const { return options_.extra; }
+  /// For one of several selectors, which may be another one: then false, and null.
+  static bool gathers_first() { return true; }
   template <gradient_value Value>
   static state<Value>* foreseen_in(state<Value>& carried) {
     return &carried;
   }
-
-private:
-  options options_;
 };
 
 namespace detail {
@@ -231,13 +221,12 @@ public:
     if (!is_ready) {
       return {};
     }
-    double const extra = selector_.extra();
     plan(call, known->counts);
-    entries_type const own = own_part(call, sums, known->next.floor(extra));
+    entries_type const own = own_part(call, sums, known->next.floor());
     bool const fits = gather(call, own);
     std::int64_t const total = std::accumulate(counts_.begin(), counts_.end(), std::int64_t(0));
     if (!fits || total < call.k) {
-      known->next.learn_miss(fits, extra);
+      known->next.learn_miss(fits);
       return {};
     }
     entries_type const gathered = decoded(call, total);
@@ -246,7 +235,7 @@ public:
                                                                          cut_};
     exact_search<E, index_type, value_type, one_rank> search(context);
     auto const chosen = search.run(candidates<index_type, value_type, typename E::memory_space>(gathered), guess_);
-    known->next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k, extra);
+    known->next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k);
     known->guess.bracket.learn(search.threshold());
     split_positions<E, index_type>(call.exec, chosen.entries.indices, boundaries, positions_);
     for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
@@ -258,7 +247,7 @@ public:
 
   /// One gather that fails: all the entries for which there is room.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
-    if (ranks == 1 || selector_.extra() == 0) {
+    if (ranks == 1 || !selector_.gathers_first()) {
       return {};
     }
     std::int64_t const half = k + spare * ranks / 2;
@@ -266,6 +255,17 @@ public:
     double const rounding = Format::exact_size ? ranks - 1 : 0; // 8 bytes for the value of 4
     return {split_words_at_most(pieces_.format(), ranks, entries, {0, length}) + rounding,
             (Format::exact_size ? 2.0 : 4.0) * (ranks - 1), static_cast<double>(ceil_log2(ranks))};
+  }
+
+  /// A call in which the threshold is foreseen, with `sums` entries in this rank's region.
+  static std::optional<call_cost> expected_cost(GlobalSelector const& selector, Format const& format, int ranks,
+                                                double length, double sums, double k) {
+    if (!selector.gathers_first()) {
+      return {};
+    }
+    double const total = k * (1 + foresight<value_type>::extra);
+    return call_cost{.selected = sums + total, .passes = 2} +
+           encoded_allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, total / ranks);
   }
 
 private:
@@ -285,27 +285,22 @@ private:
   // The order of ranks, and the room of each part; both the same on all ranks.
   void plan(call_context<E, Comm>& call, std::span<std::int64_t const> last) {
     std::size_t const ranks = last.size();
-    by_size_.resize(ranks);
+    // Places in the order, each far from those before it: 0, P/2, P/4, 3P/4, ...
     places_.resize(ranks);
+    std::iota(places_.begin(), places_.end(), 0U);
+    std::ranges::sort(places_, {}, reversed_bits);
+    // The largest parts come first to them.
+    by_size_.resize(ranks);
     std::iota(by_size_.begin(), by_size_.end(), 0);
-    std::iota(places_.begin(), places_.end(), 0);
-    std::ranges::sort(by_size_, [&](std::int64_t a, std::int64_t b) {
-      auto const size_of = [&](std::int64_t rank) { return last[static_cast<std::size_t>(rank)]; };
-      return size_of(a) != size_of(b) ? size_of(a) > size_of(b) : a < b;
-    });
-    // Halves in turn: 0, P/2, P/4, 3P/4, ...
-    std::ranges::sort(places_, {}, [](std::int64_t place) { return reversed_bits(static_cast<std::uint32_t>(place)); });
-    order_.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) {
-      order_[static_cast<std::size_t>(places_[i])] = static_cast<int>(by_size_[i]);
-    }
-    std::ranges::rotate(order_, std::ranges::find(order_, call.comm.rank()));
-    region const everything{0, call.length};
+    std::ranges::sort(by_size_, {}, [&](int rank) { return std::pair(-last[static_cast<std::size_t>(rank)], rank); });
     parts_.assign(ranks, {});
+    for (std::size_t i = 0; i < ranks; ++i) {
+      parts_[places_[i]].rank = by_size_[i];
+    }
+    std::ranges::rotate(parts_, std::ranges::find(parts_, call.comm.rank(), &part::rank));
+    region const everything{0, call.length};
     std::int64_t room = 0;
-    for (std::size_t at = 0; at < ranks; ++at) {
-      part& each = parts_[at];
-      each.rank = order_[at];
+    for (part& each : parts_) {
       each.most = std::min(2 * last[static_cast<std::size_t>(each.rank)] + spare, call.length);
       each.room = header_bytes + pieces_.capacity(each.most, everything);
       room += each.room;
@@ -393,13 +388,13 @@ private:
   entries_type decoded(call_context<E, Comm>& call, std::int64_t total) {
     indices_.reserve(call.exec, total);
     values_.reserve(call.exec, total);
-    places_.assign(counts_.size(), 0);
-    std::exclusive_scan(counts_.begin(), counts_.end(), places_.begin(), std::int64_t(0));
+    begins_.resize(counts_.size());
+    std::exclusive_scan(counts_.begin(), counts_.end(), begins_.begin(), std::int64_t(0));
     for (part const& each : parts_) {
       auto const rank = static_cast<std::size_t>(each.rank);
       if (each.with_entries) {
         pieces_.decode(call.exec, bytes_, each.offset + header_bytes, each.bytes, counts_[rank], {0, call.length},
-                       indices_.data() + places_[rank], values_.data() + places_[rank]);
+                       indices_.data() + begins_[rank], values_.data() + begins_[rank]);
       }
     }
     return {indices_.data(), values_.data(), total};
@@ -442,10 +437,10 @@ private:
   one_rank alone_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
   std::vector<part> parts_;
-  std::vector<int> order_; // of the ranks
-  std::vector<std::int64_t> by_size_;
+  std::vector<std::uint32_t> places_;
+  std::vector<int> by_size_;         // the ranks
   std::vector<std::int64_t> counts_; // of all ranks
-  std::vector<std::int64_t> places_; // in the order; of their entries
+  std::vector<std::int64_t> begins_; // of their entries
 };
 
 } // namespace detail

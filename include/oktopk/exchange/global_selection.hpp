@@ -249,18 +249,9 @@ private:
 /// A global selector that gathers before it knows the threshold, or may be one: `foreseen`.
 template <class S, class Value>
 concept foresees = requires(S const& selector, typename S::template state<Value>& carried) {
-  { selector.extra() } -> std::same_as<double>; // 0 if it is another one
+  { selector.gathers_first() } -> std::same_as<bool>;
   *selector.foreseen_in(carried);
 };
-
-/// What it gathers beyond k, in multiples of k; nothing if it is another one.
-template <class Value, class S>
-double foreseen_extra(S const& selector) {
-  if constexpr (foresees<S, Value>) {
-    return selector.extra();
-  }
-  return 0;
-}
 
 /// The result of lines 9 to 13 of Algorithm 1.
 template <sparse_format Format, execution_space E>
@@ -283,6 +274,10 @@ public:
   }
 
   static word_bound bound_words(int, std::int64_t, std::int64_t) { return {}; }
+
+  static std::optional<call_cost> expected_cost(GlobalSelector const&, Format const&, int, double, double, double) {
+    return {};
+  }
 };
 
 } // namespace detail

@@ -5,7 +5,6 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/cost.hpp>
-#include <oktopk/core/options.hpp>
 #include <oktopk/exchange/balance.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
@@ -23,26 +22,16 @@ namespace oktopk {
 /// even, 2k at worst, and it is never balanced. `balanced_allgatherv` sends up to 4k(P-1)/P. That takes P-1 messages, and
 /// up to P more where parts are uneven, one after the other: it pays on few ranks with uneven parts.
 struct ring_allgatherv {
-  struct options {
-    double piece = 1; ///< entries of a piece at most, in multiples of the mean of the parts; at least 0.01
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("piece", how.piece, "most entries of a piece, in multiples of the mean of the parts", at_least(0.01));
-    }
-  };
+  struct options {};
 
   ring_allgatherv() : ring_allgatherv(options{}) {}
-  explicit ring_allgatherv(options how) : options_(how) {}
+  explicit ring_allgatherv(options) {}
 
-  std::string describe() const { return detail::describe_options("ring_allgatherv", options_); }
-  std::string problem() const { return detail::fault_of_options("ring_allgatherv", options_); }
+  static std::string describe() { return "ring_allgatherv"; }
+  static std::string problem() { return {}; }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step;
-
-private:
-  options options_;
 };
 
 /// The gather at work; see `gather_policy`.
@@ -51,7 +40,7 @@ class ring_allgatherv::step {
 public:
   using entries_type = entries_of<Format, E>;
 
-  explicit step(ring_allgatherv const& how, Format const& format = {}) : how_(how.options_), pieces_(format) {}
+  explicit step(ring_allgatherv const&, Format const& format = {}) : pieces_(format) {}
 
   gathered<Format, E> run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes) {
     detail::profiling_region const profiled("oktopk::ring_allgatherv");
@@ -83,12 +72,11 @@ public:
     if (ranks == 1) {
       return {};
     }
-    double const pieces = ranks + std::ceil(ranks / how_.piece);
+    int const pieces = 2 * ranks; // each part has a last one that may be smaller than the mean
     constexpr bool whole_words = (sizeof(typename Format::index_type) + sizeof(typename Format::value_type)) % 8 == 0;
-    return {detail::split_words_at_most(pieces_.format(), static_cast<int>(pieces), static_cast<double>(entries),
-                                        {0, length}) +
-                (whole_words ? 0 : pieces),
-            Format::exact_size ? 0 : 2 * pieces, Format::exact_size ? 0 : pieces};
+    return {detail::split_words_at_most(pieces_.format(), pieces, static_cast<double>(entries), {0, length}) +
+                (whole_words ? 0.0 : pieces),
+            Format::exact_size ? 0 : 2.0 * pieces, Format::exact_size ? 0.0 : pieces};
   }
 
   /// Parts of entries/P.
@@ -117,9 +105,8 @@ private:
   std::int64_t plan(call_context<E, Comm>& call, std::span<std::int64_t const> sizes) {
     std::size_t const ranks = sizes.size();
     std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
-    double const wanted = std::ceil(how_.piece * static_cast<double>(total) / static_cast<double>(ranks));
-    auto const most =
-        static_cast<std::int64_t>(std::clamp(wanted, 1.0, static_cast<double>(std::max<std::int64_t>(total, 1))));
+    auto const parts = static_cast<std::int64_t>(ranks);
+    std::int64_t const most = total / parts + (total % parts > 0 ? 1 : 0); // entries of a piece
     std::int64_t offset = 0;
     order_.clear();
     for (std::size_t back = 0; back < ranks; ++back) {
@@ -177,7 +164,6 @@ private:
   static constexpr auto size_of_piece =
       Format::exact_size ? detail::message_size::known : detail::message_size::unknown;
 
-  options how_;
   detail::encoded_pieces<E, Format> pieces_;
   detail::message_group<Comm> messages_;
   detail::message_buffer<E> bytes_{"oktopk::ring_allgatherv::bytes"};

@@ -75,7 +75,7 @@ inline std::int64_t place_of_even(std::int64_t wanted, known_count const& low, k
   return low.index + (width >> 20) * share + (((width & 0xfffff) * share) >> 20);
 }
 
-/// The step of `balanced`, and of `evened`, which evens the regions in `rounds` rounds.
+/// The step of `balanced`, and of `sampled`, which evens the regions in `rounds` rounds first.
 template <execution_space E, communicator Comm>
 class balancing_step {
 public:
@@ -194,45 +194,6 @@ struct balanced {
   template <execution_space E, communicator Comm>
   struct step : detail::balancing_step<E, Comm> {
     explicit step(balanced const&) : detail::balancing_step<E, Comm>(0) {}
-  };
-
-private:
-  options options_;
-};
-
-/// Regions that hold about the same number of entries of all ranks' selections together: those of `balanced`, corrected
-/// by the number of entries that they really hold.
-///
-/// Averaged boundaries (the paper's) balance only as far as the ranks' gradients are large in the same places: with 128
-/// ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each boundary and
-/// move the boundaries so that regions are even according to all such sums so far; at most `rounds` times. Each round
-/// costs one allreduce of P integers every tau iterations.
-struct evened {
-  struct options {
-    std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
-    int rounds = 2;        ///< of evening, at least 0
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
-      visit("rounds", how.rounds, "times that the regions are evened", at_least(0));
-    }
-  };
-
-  evened() : evened(options{}) {}
-  explicit evened(options how) : options_(how) {}
-
-  std::string describe() const { return detail::describe_options("evened", options_); }
-  std::string problem() const { return detail::fault_of_options("evened", options_); }
-
-  bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  double bound_words(int ranks) const {
-    return (1.0 + options_.rounds) * detail::allreduce_words_at_most(ranks, ranks);
-  }
-
-  template <execution_space E, communicator Comm>
-  struct step : detail::balancing_step<E, Comm> {
-    explicit step(evened const& how) : detail::balancing_step<E, Comm>(how.options_.rounds) {}
   };
 
 private:

@@ -16,8 +16,11 @@ namespace oktopk {
 /// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected in
 /// this very call, and P entries of rounding. Then no rank receives more than that in the reduce phase.
 ///
-/// Regions are made as those of `evened`, every tau iterations and in iterations 1, 2, 4, ... before the first of these,
-/// since those of the very first gradient fit later ones badly. In any other call ranks first sum how many entries each
+/// Averaged boundaries (the paper's, `balanced`) balance only as far as the ranks' gradients are large in the same places:
+/// with 128 ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each
+/// boundary, and move the boundaries so that regions are even by all such sums so far, twice: three allreduces of P
+/// integers in all. That is done every tau iterations, and in iterations 1, 2, 4, ... before the first of these, since
+/// regions of the very first gradient fit later ones badly. In any other call ranks first sum how many entries each
 /// region would get: one allreduce of P integers. If one would get too many, the regions are made anew for this call,
 /// with more rounds of such sums, which move each boundary until it is right, by where entries lie on average and by
 /// halves in turn: at most 2 log2 n rounds, few in practice. An index that several ranks have selected is not cut, so a
@@ -120,8 +123,8 @@ struct sampled {
   };
 
 private:
-  static constexpr int most_rounds = 128;  // two for each bit of an index
-  static constexpr int evening_rounds = 2; // as `evened`
+  static constexpr int most_rounds = 128; // two for each bit of an index
+  static constexpr int evening_rounds = 2;
 
   static double words_of(int ranks, int sums) { return sums * detail::allreduce_words_at_most(ranks, ranks); }
 

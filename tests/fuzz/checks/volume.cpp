@@ -85,10 +85,10 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
                  reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
   bool const bounded = about.gather_bounded;
-  double const ring = about.ring_pieces * ranks; // pieces of a gather in a ring
+  double const ring = about.in_ring ? 2 * ranks : 0; // pieces
   double const part_rounding = others * (e + (e == 3 ? 1 : 0)) + (e == 3 ? ring : 0);
   // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
-  double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, std::max(2 * ranks, ring));
+  double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
   double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
   // A gather that foresees: twice the last result and 16 entries of each rank, a header of each.
