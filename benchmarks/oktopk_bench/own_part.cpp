@@ -207,7 +207,9 @@ std::string own_part::returned_fault() const {
                     : "something was returned, where nothing is rounded or dropped";
   }
   std::string const found = lost_value_fault();
-  return found.empty() && code_.known() && promised_.whole_parts ? own_sums_fault() : found;
+  return found.empty() && code_.known() && (code_.each_alone() || promised_.sums != coded_sums::with_others)
+             ? own_sums_fault()
+             : found;
 }
 
 // The owners of the sums have what the code makes of a contribution; the rest was returned.
@@ -241,9 +243,11 @@ std::string own_part::own_sums_fault() const {
   std::vector<coded_value> coded;
   std::size_t const ranks = std::max<std::size_t>(boundaries_.size(), 2) - 1;
   for (std::size_t first = position(indices, own_begin_), part = 0; first < last; ++part) {
-    // Balanced parts have the same number of entries but for one, and are coded by themselves.
+    // Balanced parts have the same number of entries but for one, and are coded by themselves; so are pieces.
     std::size_t const end_of_part =
-        figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks) : last;
+        promised_.sums == coded_sums::pieces ? first + (indices.size() + ranks - 1) / ranks
+        : figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks)
+                            : last;
     std::size_t const end = std::min(last, end_of_part);
     if (end <= first) {
       continue;

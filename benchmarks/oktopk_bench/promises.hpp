@@ -31,6 +31,13 @@ enum class coded_messages {
   tree        ///< the partial sums of each node of a tree, and the result of its root
 };
 
+/// What is coded together of the chosen sums of a region, where a format codes them.
+enum class coded_sums {
+  parts,      ///< all of them, or as parts are cut where they are balanced
+  pieces,     ///< from the first one on, as many as the mean of the regions
+  with_others ///< all of them and some that are not chosen
+};
+
 /// The properties of an algorithm's results that follow from its policies.
 struct allreduce_promises {
   bool selects = false;    ///< takes k or a density; dense schemes do not
@@ -38,7 +45,7 @@ struct allreduce_promises {
   bool exact_sums = true;  ///< each value is the sum of the contributions, less the entries returned
   std::string rounding{};  ///< the code of the values on the wire where it rounds them, such as "bfloat16"; else empty
   coded_messages coded = coded_messages::selections;
-  bool whole_parts = true; ///< the chosen sums of a region are coded together, or evenly cut where they are balanced
+  coded_sums sums = coded_sums::parts;
   bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result
   selection_promise local;
   std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
@@ -95,12 +102,13 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   }
   if (promised.global && promised.global->as_rounded && !promised.rounding.empty()) {
     promised.global->one_threshold = false; // of the sums as their owners have them
-    promised.whole_parts = false;           // more sums than are chosen
+    promised.sums = coded_sums::with_others;
   }
   if constexpr (requires { how.gather.chosen; }) {
-    std::visit(
-        [&](auto const& one) { promised.whole_parts = promised.whole_parts && !requires { one.options.piece; }; },
-        how.gather.chosen);
+    bool const in_ring =
+        std::visit([]<class One>(One const&) { return std::same_as<typename One::type, oktopk::ring_allgatherv>; },
+                   how.gather.chosen);
+    promised.sums = in_ring && promised.sums == coded_sums::parts ? coded_sums::pieces : promised.sums;
   }
   return promised;
 }

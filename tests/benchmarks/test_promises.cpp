@@ -24,7 +24,10 @@ TEST_CASE("promises of a text follow from its policies") {
   CHECK((foreseen->exact && foreseen->one_threshold));
   auto const cut = of("ok_topk(global=foreseen, format=packed, values=sign)").global;
   CHECK((cut->exact && !cut->one_threshold));
-  CHECK((own.whole_parts && !of("ok_topk(gather=ring)").whole_parts));
+  using oktopk_bench::coded_sums;
+  CHECK(own.sums == coded_sums::parts);
+  CHECK(of("ok_topk(gather=ring)").sums == coded_sums::pieces);
+  CHECK(of("ok_topk(gather=ring, global=foreseen, format=packed, values=sign)").sums == coded_sums::with_others);
   CHECK((own.rounding.empty() && of("ok_topk(format=packed)").rounding.empty() && of("ring").rounding.empty()));
   CHECK((own.coded == oktopk_bench::coded_messages::regions &&
          of("topk_dsa").coded == oktopk_bench::coded_messages::regions));

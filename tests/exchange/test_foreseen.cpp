@@ -231,3 +231,24 @@ TEST_CASE("a sum that overflows where the threshold is foreseen is an error on a
     CHECK(!allreduce.last_call().global_reevaluated);
   });
 }
+
+TEST_CASE("the floor goes down where too few sums reached it, and up where they were too many") {
+  oktopk::detail::foresight<float> of;
+  CHECK(!of.is_ready());
+  of.learn_search(4);
+  CHECK(of.is_ready());
+  auto const below = [&] { return static_cast<double>(oktopk::detail::magnitude_bits(4.0F) - of.floor()); };
+  double const at_first = below();
+  of.learn_miss(true);
+  CHECK(below() > at_first);
+  of.learn_miss(false);
+  of.learn_miss(false);
+  CHECK(below() < at_first);
+  CHECK(of.pause == 4); // calls, after three misses
+  // A sum in every thousand patterns: when the misses are forgotten, k/32 of them lie above the floor and below the k-th.
+  for (int hit = 0; hit < 200; ++hit) {
+    of.learn_hit(4, 1000 + static_cast<std::int64_t>(below() / 1000), 1000);
+  }
+  CHECK(of.misses == 0);
+  CHECK(std::abs(below() / 1000 - 1000.0 / 32) <= 2);
+}
