@@ -87,7 +87,7 @@ TEST_CASE("restored boundaries that leave all entries to one rank are served") {
   for (int const ranks : {2, 3, 8}) {
     check_all_ones<coo_or_dense_in<oktopk::sampled>>(ranks, {.length = 8000, .k = 8000}, true, [&](auto& allreduce) {
       auto state = allreduce.state();
-      state.iteration = 1;
+      state.iteration = 5; // regions are made anew in call 8
       state.boundaries.assign(static_cast<std::size_t>(ranks) + 1, 0);
       state.boundaries.back() = 8000;
       allreduce.restore(state);
