@@ -275,8 +275,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("dense(density=0.1)", "no option \"density\" here");
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
-  refused("ok_topk(partition=uniform, tau=3)",
-          "tau goes with partition=sampled or partition=balanced");
+  refused("ok_topk(partition=uniform, tau=3)", "tau goes with partition=sampled or partition=balanced");
   refused("ring_chunked(rate=8)", "rate goes with codec=block_float");
   refused("ring(rate=8)", "no option \"rate\" here");
   refused("paper_ok_topk(density=2)", "paper_ok_topk: density = 2 is not in (0, 1]", fault::density_out_of_range);
@@ -294,9 +293,9 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(partition=uniform(bucket=3))", "ok_topk: partition=uniform has no option \"bucket\", nor any other");
   refused("ok_topk(format=coo(values=sign))", "ok_topk: values goes with format=packed");
   refused("ok_topk(partition=sampled(tau=often))", "ok_topk: tau = \"often\" is no integer");
-  refused("ok_topk(partition=sampled(tau))", "\"sampled(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
-  refused("ok_topk(partition=fair(tau=3))",
-          "partition = \"fair\" is unknown; there are sampled, balanced, uniform");
+  refused("ok_topk(partition=sampled(tau))",
+          "\"sampled(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
+  refused("ok_topk(partition=fair(tau=3))", "partition = \"fair\" is unknown; there are sampled, balanced, uniform");
 }
 
 TEST_CASE("a key that could be meant for different policies is refused, with the form that tells which") {
