@@ -217,6 +217,13 @@ TEST_CASE("radix: the same sums in fewer messages, for any number of ranks") {
   }
 }
 
+TEST_CASE("radix: ranks of larger groups are spread over those of smaller ones") {
+  // Groups of 5, 5, 5, 4 and 4: the last ranks of three have no counterpart in the others.
+  for (auto const& each : reduce<oktopk::coo<>, oktopk::radix>(23, {.seed = 2, .radix = 5})) {
+    CHECK(each.reduce.messages_received <= 4 + 4);
+  }
+}
+
 TEST_CASE("radix: with as many groups as ranks it is rotated, to the bit") {
   for (int const ranks : {1, 2, 5, 8, 13}) {
     scenario const how{.seed = 3, .bucket = 3, .radix = 100};

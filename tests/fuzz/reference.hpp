@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 // What the library is measured against: sequential code that shares nothing with it.
 namespace oktopk_fuzz {
@@ -162,7 +163,7 @@ inline entries sum_by_rank(fuzz_case const& what, std::vector<entries> parts) {
 
 /// In stages: a range of ranks is cut into groups, as even as can be, for each size of a range as many as `cuts` has. A
 /// rank adds, for the regions of its group, what the ranks at its place have in the groups before, one group after the
-/// other; beyond the last place it begins again at the first.
+/// other. The last rank of a larger group belongs to that place in a smaller one that the number of its group tells.
 inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& parts,
                              std::vector<std::int64_t> const& boundaries, std::vector<int> const& cuts,
                              std::size_t first = 0) {
@@ -181,8 +182,12 @@ inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& 
       std::vector<entries> summed{parts[begin_of(group) + place]};
       for (std::size_t step = 1; step < groups; ++step) {
         std::size_t const other = (group + groups - step) % groups;
-        for (std::size_t rank = begin_of(other) + place; rank < begin_of(other + 1); rank += size) {
-          summed.push_back(parts[rank]);
+        std::size_t const other_size = begin_of(other + 1) - begin_of(other);
+        if (place < other_size) {
+          summed.push_back(parts[begin_of(other) + place]);
+        }
+        if (other_size > size && other % size == place) {
+          summed.push_back(parts[begin_of(other + 1) - 1]);
         }
       }
       entries const sums = sum_by_rank(what, summed);
@@ -235,6 +240,37 @@ inline std::vector<std::int64_t> even_boundaries(std::int64_t length, std::int64
     boundaries.push_back(length / ranks * r + std::min(r, length % ranks));
   }
   return boundaries;
+}
+
+/// The place of each index where regions follow each other: a region has so many blocks, which ranks take in turn.
+inline std::vector<std::int64_t> places_in_regions(std::int64_t length, std::int64_t ranks, std::int64_t blocks) {
+  blocks = ranks * std::max<std::int64_t>(std::min(blocks, length / ranks), 1);
+  auto const begins = even_boundaries(length, blocks);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(length));
+  std::int64_t place = 0;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    for (auto block = static_cast<std::size_t>(rank); block + 1 < begins.size();
+         block += static_cast<std::size_t>(ranks)) {
+      for (std::int64_t index = begins[block]; index < begins[block + 1]; ++index) {
+        places[static_cast<std::size_t>(index)] = place++;
+      }
+    }
+  }
+  return places;
+}
+
+/// Entries whose indices are moved to other places, ascending.
+inline entries moved_to(std::vector<std::int64_t> const& places, entries const& from) {
+  std::vector<std::pair<std::int64_t, double>> pairs;
+  for (std::size_t i = 0; i < from.indices.size(); ++i) {
+    pairs.emplace_back(places[static_cast<std::size_t>(from.indices[i])], from.values[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  entries moved;
+  for (auto const& [index, value] : pairs) {
+    moved.push_back(index, value);
+  }
+  return moved;
 }
 
 } // namespace oktopk_fuzz

@@ -74,6 +74,13 @@ struct rank_range {
             first + static_cast<int>(even_boundary(size(), groups, which + 1))};
   }
 
+  /// Ranks whose entries a rank of a group adds up at most, its own included: one of each group, and those that have no
+  /// counterpart, since their groups are larger by a rank; these are spread over the ranks of the smaller groups.
+  int most_summed(int groups) const {
+    int const size_of_smaller = size() / groups;
+    return groups + (size() % groups + size_of_smaller - 1) / size_of_smaller;
+  }
+
   region regions(std::span<std::int64_t const> boundaries) const {
     return {boundaries[static_cast<std::size_t>(first)], boundaries[static_cast<std::size_t>(last)]};
   }
@@ -162,7 +169,7 @@ public:
       double const header = (range.size() == ranks ? 2.0 : 4.0) + (selected ? 0.0 : 2.0);
       all = all + word_bound{split_words_at_most(format_, groups - 1, most, {0, length}), header * (groups - 1),
                              groups - 1.0};
-      summed *= range.size() % groups == 0 ? groups : 2 * groups - 1;
+      summed *= range.most_summed(groups);
       most = std::min(static_cast<double>(selected.value_or(length)) * summed, static_cast<double>(length));
       range = range.group(0, groups);
     }
@@ -233,17 +240,23 @@ private:
     arrivals_.clear();
     for (int step = 1; step < groups; ++step) {
       targets_.push_back(range.group(schedule_.destination(which, step, groups), groups));
-      // Groups differ by a rank: the last rank of a larger one has no counterpart, and sends to the first one.
-      rank_range const from = range.group(schedule_.source(which, step, groups), groups);
-      for (int other = place; other < from.size(); other += own_.size()) {
-        arrivals_.push_back({step, from.first + other, 0});
+      int const source = schedule_.source(which, step, groups);
+      rank_range const from = range.group(source, groups);
+      if (place < from.size()) {
+        arrivals_.push_back({step, from.first + place, 0});
+      }
+      if (from.size() > own_.size() && place == source % own_.size()) { // the last one has no counterpart
+        arrivals_.push_back({step, from.last - 1, 0});
       }
     }
     place_ = place;
-    most_arrivals_ = range.size() % groups == 0 ? groups - 1 : 2 * (groups - 1);
+    place_of_last_ = which;
+    most_arrivals_ = range.most_summed(groups) - 1;
   }
 
-  int peer_in(rank_range group) const { return group.first + place_ % group.size(); }
+  int peer_in(rank_range group) const {
+    return group.first + (place_ < group.size() ? place_ : place_of_last_ % group.size());
+  }
 
   entries_type share_of(entries_type const& held, rank_range of) const {
     return held.slice(positions_.host()[of.first], positions_.host()[of.last]);
@@ -430,7 +443,8 @@ private:
   std::vector<int> groups_; // of a range of so many ranks
   // Of the present stage:
   rank_range own_;
-  int place_ = 0; // of this rank in its group
+  int place_ = 0;         // of this rank in its group, and in the others
+  int place_of_last_ = 0; // if they are smaller and this rank is the last one, modulo their size
   std::int64_t header_bytes_ = 0;
   int most_arrivals_ = 0;           // of any rank
   std::vector<rank_range> targets_; // the groups that get a message, by step
