@@ -175,7 +175,8 @@ private:
   /// Of the regions of the last call: Ok-Topk's are in its state, the others' are even.
   std::vector<std::int64_t> boundaries_of(allreduce const& algorithm) const {
     std::vector<std::int64_t> boundaries;
-    if (promised_.rounding.empty()) { // where nothing is rounded it makes no difference who adds up
+    // Where nothing is rounded it makes no difference who adds up. Of blocks that are dealt out the owners are not told.
+    if (promised_.rounding.empty() || !promised_.contiguous) {
       return boundaries;
     }
     for (std::int64_t rank = 0, ranks = comm_.size(); rank <= ranks; ++rank) {

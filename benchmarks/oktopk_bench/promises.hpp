@@ -46,6 +46,7 @@ struct allreduce_promises {
   std::string rounding{};  ///< the code of the values on the wire where it rounds them, such as "bfloat16"; else empty
   coded_messages coded = coded_messages::selections;
   coded_sums sums = coded_sums::parts;
+  bool contiguous = true;      ///< the region of each rank
   bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result
   selection_promise local;
   std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
@@ -103,6 +104,16 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   if (promised.global && promised.global->as_rounded && !promised.rounding.empty()) {
     promised.global->one_threshold = false; // of the sums as their owners have them
     promised.sums = coded_sums::with_others;
+  }
+  if constexpr (requires { how.partition.chosen; }) {
+    promised.contiguous = std::visit(
+        []<class One>(One const& one) {
+          if constexpr (std::same_as<typename One::type, oktopk::uniform>) {
+            return one.options.blocks == 1;
+          }
+          return true;
+        },
+        how.partition.chosen);
   }
   if constexpr (requires { how.gather.chosen; }) {
     bool const in_ring =

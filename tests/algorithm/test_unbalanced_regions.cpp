@@ -5,15 +5,22 @@
 // And options at the end of what their type holds, which mean "never".
 
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 #include "support/collect.hpp"
+#include "support/generators.hpp"
 #include "support/policies.hpp"
 #include "support/reference.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/codec/block_float.hpp>
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
+
+#include <algorithm>
+#include <numeric>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -123,5 +130,94 @@ TEST_CASE("coded segments without end are served") {
   for (std::int64_t const segment : {std::int64_t(1), std::int64_t(1000), never - 1, never}) {
     CAPTURE(segment);
     check_all_ones<algorithm>(3, {.length = 1000, .reduce = {.segment = segment, .cutoff_bytes = 0}}, false, as_it_is);
+  }
+}
+
+namespace {
+
+template <class Schedule>
+using dealing = oktopk::ok_topk<
+    execution, counting,
+    policies_of<oktopk::coo<double, std::int64_t>, oktopk::exact, oktopk::exact, oktopk::uniform, Schedule>>;
+
+/// Whole numbers, so that sums are exact in any order, without ties; nine tenths of the large ones are in the first
+/// tenth.
+std::vector<double> crowded_numbers(std::int64_t length, int rank, int call) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < length; ++i) {
+    std::uint64_t const bits =
+        noise(3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(call), static_cast<std::uint64_t>(i));
+    double const magnitude = std::floor(std::ldexp(fraction(bits), i * 10 < length ? 40 : 36));
+    values.push_back(bits % 2 == 0 ? magnitude : -magnitude);
+  }
+  return values;
+}
+
+/// What every rank gets in three calls, and the words that it receives in the reduce phase.
+struct dealt_calls {
+  std::vector<std::vector<std::string>> updates;
+  std::vector<double> received;
+};
+
+template <class Schedule>
+dealt_calls calls_with(int ranks, typename dealing<Schedule>::options const& how) {
+  dealt_calls all;
+  all.updates.resize(static_cast<std::size_t>(ranks));
+  all.received.resize(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](in_process_communicator const& comm) {
+    counting counted(comm);
+    dealing<Schedule> allreduce(execution(), counted, how);
+    auto const rank = static_cast<std::size_t>(comm.rank());
+    for (int call = 0; call < 3; ++call) {
+      auto const& update = allreduce(to_view(crowded_numbers(how.length, comm.rank(), call)));
+      auto const values = to_vector(update.values());
+      all.updates[rank].push_back(Catch::Detail::stringify(to_vector(update.indices())) +
+                                  Catch::Detail::stringify(bits(values)) +
+                                  Catch::Detail::stringify(to_vector(update.contributed())));
+    }
+    all.received[rank] = counted.of_phase(oktopk::phase::reduce).words_received();
+  });
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("regions of several blocks change nothing about a result") {
+  for (int const ranks : {1, 2, 3, 5, 8}) {
+    for (std::int64_t const length : {1, 7, 100, 1003}) {
+      for (int const blocks : {2, 7, 1000}) {
+        CAPTURE(ranks, length, blocks);
+        dealing<oktopk::rotated>::options how{.length = length, .density = 0.3};
+        auto const contiguous = calls_with<oktopk::rotated>(ranks, how).updates;
+        how.partition.blocks = blocks;
+        CHECK(calls_with<oktopk::rotated>(ranks, how).updates == contiguous);
+        auto const in_stages = calls_with<oktopk::radix>(
+            ranks, {.length = length, .density = 0.3, .partition = {blocks}, .schedule = {.radix = 2}});
+        CHECK(in_stages.updates == contiguous);
+      }
+    }
+  }
+}
+
+TEST_CASE("regions of several blocks are even though large gradients lie close together") {
+  auto const imbalance = [](int blocks) {
+    auto const received =
+        calls_with<oktopk::rotated>(8, {.length = 20000, .density = 0.05, .partition = {blocks}}).received;
+    return *std::ranges::max_element(received) * 8 / std::accumulate(received.begin(), received.end(), 0.0);
+  };
+  CHECK(imbalance(1) > 5);
+  CHECK(imbalance(100) < 1.15);
+}
+
+TEST_CASE("an overflow in a region of several blocks has its index in the gradient") {
+  for (int const index : {0, 3, 17, 58, 99}) {
+    oktopk::in_process::run(4, [&](in_process_communicator const& comm) {
+      dealing<oktopk::rotated> allreduce(execution(), counting(comm), {.length = 100, .k = 10, .partition = {5}});
+      std::vector<double> values(100, 0);
+      values[static_cast<std::size_t>(index)] = std::numeric_limits<double>::max();
+      auto const out = outcome_of([&] { allreduce(to_view(values)); });
+      CHECK(out.code == oktopk::fault::non_finite);
+      CHECK(out.says("at index " + std::to_string(index) + " overflows"));
+    });
   }
 }

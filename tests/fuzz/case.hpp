@@ -96,6 +96,7 @@ struct facts {
   selection_rule global;
   bool selects = false; ///< takes a k
   bool uniform_regions = false;
+  int blocks = 1; ///< of a region, dealt out in turn
   std::int64_t tau = 1;
   double partition_rounds = 0; ///< of messages
   bool checks_regions = false; ///< in each call whose regions are not due, a round more

@@ -95,6 +95,7 @@ void take_partition(facts& about, Partition const& how) {
     }
   } else {
     about.uniform_regions = true;
+    about.blocks = how.blocks;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/partition/region_order.hpp>
 #include <oktopk/partition/sampled.hpp>
 
 #include <utility>
@@ -132,6 +133,7 @@ private:
 
   partitioner_type partitioner_;
   typename partitioner_type::template step<E, Comm> space_repartition_;
+  detail::region_order<E, index_type, value_type, partitioner_type> region_order_;
   detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
   detail::foreseen_gather<E, Comm, format_type, global_selector_type> foreseen_gather_;
   detail::global_selection<E, Comm, format_type, global_selector_type> global_selection_;
@@ -150,6 +152,7 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
              detail::check_policy("gather", gather_type(how.gather), terms);
            }),
       partitioner_(how.partition), space_repartition_(partitioner_),
+      region_order_(partitioner_, length_, base::comm_.size()),
       split_and_reduce_(schedule_type(how.schedule), how.format),
       foreseen_gather_(global_selector_type(how.global_select), how.format),
       global_selection_(global_selector_type(how.global_select)),
@@ -176,7 +179,9 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     }
     // Line 8.
     auto const most_selected = local_selection_.most_selected(k_, length_);
-    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
+    auto const reduced_topk =
+        split_and_reduce_.run(call, region_order_.selection(call.exec, local_topk), next.boundaries, most_selected);
+    region_order_.rename(call);
     // Lines 9 to 13: th_re_evaluate of the sums, the sums that reach the threshold, and balance_and_allgatherv.
     auto u = foreseen_gather_.run(call, reduced_topk.sums, next.boundaries, next.global);
     if (!u) {
@@ -186,11 +191,12 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
       u = {gathered.entries, global_topk.entries, global_topk.counts};
     }
     // Line 14: the local indexes that are among the global ones.
-    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, u->all.indices);
+    auto const all = region_order_.result(call.exec, u->all);
+    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, all.indices);
     // The rounding errors of a lossy format. Each rank returns those of its own messages.
     auto const losses = rounding_losses_.run(call, reduced_topk, u->own, u->all, u->counts);
     // Line 15.
-    return update_type(u->all, indexes, losses);
+    return update_type(all, indexes, region_order_.losses(call.exec, losses));
   });
 }
 /// @endcond

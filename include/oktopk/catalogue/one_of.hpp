@@ -130,6 +130,17 @@ public:
     return std::visit([&](auto const& one) { return partition_words(one, ranks, k); }, this->chosen_);
   }
 
+  int blocks() const {
+    return std::visit(
+        []<class One>(One const& one) {
+          if constexpr (deals_blocks<One>) {
+            return one.blocks();
+          }
+          return 1;
+        },
+        this->chosen_);
+  }
+
   template <execution_space E, communicator Comm>
   class step : one_of_steps<typename Partitioners::template step<E, Comm>...> {
     using steps = one_of_steps<typename Partitioners::template step<E, Comm>...>;

@@ -53,7 +53,7 @@ inline constexpr std::tuple global_selectors{
 inline constexpr std::tuple partitioners{
     detail::alternative<sampled>{"sampled", "of about the same number of entries, in every call where k is large"},
     detail::alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
-    detail::alternative<uniform>{"uniform", "regions of the same width"},
+    detail::alternative<uniform>{"uniform", "regions of the same width, contiguous or of several blocks"},
 };
 
 inline constexpr std::tuple schedules{

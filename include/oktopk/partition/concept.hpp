@@ -42,11 +42,17 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 ///
 /// A step may have `fits(call, selected, boundaries)`, too: collective, before each call whose regions are not due. False
 /// makes them anew in that call. Then `bound_words` counts both. A partitioner may have `bound_words(ranks, k)`, too, if
-/// its cost depends on k.
+/// its cost depends on k. With `blocks()` a region is so many blocks, as `uniform` deals them out; boundaries and `fits` are
+/// then in an order of indices in which regions are contiguous.
 template <class P, class E, class Comm>
 concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 
 namespace detail {
+
+template <class P>
+concept deals_blocks = requires(P const& how) {
+  { how.blocks() } -> std::same_as<int>;
+};
 
 /// What `fits` of a partitioner's step says; true without one.
 template <class Step, class Call, class Indices>

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/partition/concept.hpp>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -21,17 +24,30 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 
 } // namespace detail
 
-/// Regions of equal width: no communication, and no balance if the large gradients lie close together (paper, Fig. 1b).
+/// Regions of equal width, without communication.
+///
+/// With one block each, regions are contiguous, and uneven if the large gradients lie close together (paper, Fig. 1b). With
+/// more, rank r has the blocks r, P + r, 2P + r, ...: a block-cyclic distribution. Then each region has a part of every
+/// layer, and is even in the entries that ranks select, in their sums and in the result, in every call. A call takes two
+/// passes over its selection and its result more, which put the blocks of a region together.
 struct uniform {
-  struct options {};
+  struct options {
+    int blocks = 1; ///< of a region, dealt out to the ranks in turn, at least 1; no more than it has indices
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("blocks", how.blocks, "blocks of a region, dealt out to the ranks in turn", at_least(1));
+    }
+  };
 
   uniform() : uniform(options{}) {}
-  explicit uniform(options) {}
+  explicit uniform(options how) : options_(how) {}
 
-  static std::string describe() { return "uniform"; }
-  static std::string problem() { return {}; }
+  std::string describe() const { return detail::describe_options("uniform", options_); }
+  std::string problem() const { return detail::fault_of_options("uniform", options_); }
   static bool due(std::int64_t iteration) { return iteration == 0; }
   static double bound_words(int) { return 0; }
+  int blocks() const { return options_.blocks; }
 
   template <execution_space E, communicator Comm>
   class step {
@@ -42,13 +58,16 @@ struct uniform {
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
                                       array_ref<Index const, typename E::memory_space> const&) {
       boundaries_.resize(static_cast<std::size_t>(call.comm.size()) + 1);
-      detail::even_regions(call.length, boundaries_);
+      detail::even_regions(call.length, boundaries_); // dealt blocks are even, too
       return boundaries_;
     }
 
   private:
     std::vector<std::int64_t> boundaries_;
   };
+
+private:
+  options options_;
 };
 
 } // namespace oktopk

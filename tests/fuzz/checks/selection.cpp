@@ -63,21 +63,29 @@ entries choose_globally(seen_call const& seen, entries const& all) {
 }
 
 entries expected_update(seen_call const& seen, std::vector<entries> const& selections) {
-  auto const by_regions = [&](std::vector<std::int64_t> const& boundaries) {
-    return oktopk_tests::sum_by_regions(selections, boundaries, adder_of(seen.what));
-  };
   bool overflow = false;
   entries update;
   switch (seen.about.kind) {
   case family::ok_topk: {
     auto const& boundaries = seen.ranks[0].after.boundaries;
-    return choose_globally(seen, seen.about.cuts
-                                     ? sum_in_stages(seen.what, selections, boundaries,
-                                                     seen.about.cuts(seen.what.ranks, seen.length(), seen.what.k))
-                                     : by_regions(boundaries));
+    auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks);
+    std::vector<std::int64_t> indices(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      indices[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
+    }
+    std::vector<entries> parts;
+    for (auto const& each : selections) {
+      parts.push_back(moved_to(places, each));
+    }
+    entries const sums = seen.about.cuts ? sum_in_stages(seen.what, parts, boundaries,
+                                                         seen.about.cuts(seen.what.ranks, seen.length(), seen.what.k))
+                                         : oktopk_tests::sum_by_regions(parts, boundaries, adder_of(seen.what));
+    return moved_to(indices, choose_globally(seen, sums));
   }
   case family::topk_a: return sum_by_rank(seen.what, selections);
-  case family::topk_dsa: return by_regions(even_boundaries(seen.length(), seen.what.ranks));
+  case family::topk_dsa:
+    return oktopk_tests::sum_by_regions(selections, even_boundaries(seen.length(), seen.what.ranks),
+                                        adder_of(seen.what));
   case family::gtopk: update = sum_by_tree(seen.what, selections, overflow); break;
   case family::dense:
   case family::other: break;

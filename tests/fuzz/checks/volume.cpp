@@ -3,6 +3,8 @@
 
 #include "fuzz/checks/checks.hpp"
 
+#include "fuzz/reference.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -56,7 +58,7 @@ stages stages_of(seen_call const& seen, std::size_t rank) {
 }
 
 /// The words of `ok_topk`, phase by phase, as docs/algorithms.md has them; for whatever was selected.
-void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indices, std::size_t rank) {
+void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std::size_t rank) {
   using oktopk::phase;
   auto const& mine = seen.ranks[rank];
   auto const& about = seen.about;
@@ -71,6 +73,11 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> const& indic
   bool const gathers = about.global.how == choice::gathered && mine.statistics.global_reevaluated;
 
   // What lies in other regions, and a header of two words a message.
+  auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks);
+  for (std::int64_t& index : indices) {
+    index = places[static_cast<std::size_t>(index)];
+  }
+  std::sort(indices.begin(), indices.end());
   auto const& b = mine.after.boundaries;
   auto const own = static_cast<double>(std::lower_bound(indices.begin(), indices.end(), b[rank + 1]) -
                                        std::lower_bound(indices.begin(), indices.end(), b[rank]));
