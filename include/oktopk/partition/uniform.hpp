@@ -29,7 +29,8 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 /// With one block each, regions are contiguous, and uneven if the large gradients lie close together (paper, Fig. 1b). With
 /// more, rank r has the blocks r, P + r, 2P + r, ...: a block-cyclic distribution. Then each region has a part of every
 /// layer, and is even in the entries that ranks select, in their sums and in the result, in every call. A call takes two
-/// passes over its selection and its result more, which put the blocks of a region together.
+/// passes more, over its selection and its result, which put the blocks of a region together; each searches the list for
+/// the begin of all P x `blocks` blocks, so blocks should have more entries than one.
 struct uniform {
   struct options {
     int blocks = 1; ///< of a region, dealt out to the ranks in turn, at least 1; no more than it has indices
