@@ -77,6 +77,8 @@ observed compare(int ranks, std::int64_t n, std::int64_t k, int calls, gradients
       CHECK(bits(to_vector(found.values())) == bits(to_vector(expected.values())));
       CHECK(to_vector(found.contributed()) == to_vector(expected.contributed()));
       CHECK(quick.bound_words() >= words);
+      // A search after foreseen thresholds costs no more than one after searches.
+      CHECK((quick.state().global.guess.bracket == slow.state().global.guess.bracket));
       bool const searches = sent.in(oktopk::phase::threshold) > 0;
       bool const gathers_twice = sent.in(oktopk::phase::gather) > steps;
       if (comm.rank() == 0) {
@@ -230,6 +232,17 @@ TEST_CASE("a sum that overflows where the threshold is foreseen is an error on a
     call(5, 0);
     CHECK(!allreduce.last_call().global_reevaluated);
   });
+}
+
+TEST_CASE("a k-th magnitude that jumps, up or down, tells nothing of the next one") {
+  for (float const jump : {8.0F, 0.125F}) {
+    oktopk::detail::foresight<float> of;
+    of.learn_search(1);
+    of.learn_search(1.01F);
+    CHECK(of.drift > 0);
+    of.learn_search(jump);
+    CHECK(of.drift == 0);
+  }
 }
 
 TEST_CASE("the floor goes down where too few sums reached it, and up where they were too many") {
