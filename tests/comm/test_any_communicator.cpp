@@ -205,6 +205,12 @@ TEST_CASE("limits, numbers and the communicator inside are reached through any c
   });
   any_communicator alone{oktopk::self_communicator()};
   CHECK(outcome_of([&] { alone.set_time_limit(1s); }).says("this communicator has no time limit"));
+  std::array<std::byte, 8> here{};
+  oktopk::bulk_message const to_nobody{here, 1, oktopk::phase::reduce, false};
+  any_communicator::request none;
+  CHECK(outcome_of([&] {
+          alone.start(execution(), std::span(&to_nobody, 1), std::span(&none, 1));
+        }).says("a lone rank has nobody to exchange messages with"));
   alone.abort(oktopk::error(oktopk::fault::bad_file, "nobody hears it"));
   CHECK(alone.takes_other_threads());
 }

@@ -13,6 +13,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/foreseen.hpp>
+#include <oktopk/exchange/ring.hpp>
 #include <oktopk/format/packed.hpp>
 
 #include <functional>
@@ -160,6 +161,33 @@ TEST_CASE("foreseen selects what exact does where magnitudes jump, are equal, or
         CHECK(seen.went_on <= 12); // it pauses
       }
     }
+  }
+}
+
+TEMPLATE_TEST_CASE("a call sends the bytes that are expected of it", "",
+                   (policies_of<oktopk::coo<>, oktopk::exact, oktopk::foreseen>),
+                   (policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::sampled, oktopk::rotated,
+                                oktopk::ring_allgatherv>)) {
+  using algorithm = oktopk::ok_topk<execution, counting, TestType>;
+  for (int const ranks : {2, 5, 16}) {
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      typename algorithm::options const how{.length = 15000, .k = 1500};
+      algorithm allreduce(execution(), counted, how);
+      for (int call = 0; call < 8; ++call) { // regions are made anew in calls 0, 1, 2 and 4
+        std::vector<float> values(15000);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = shared_and_own({comm.rank(), ranks, call}, static_cast<std::int64_t>(i));
+        }
+        counted.reset();
+        allreduce(to_view(values));
+      }
+      auto const sent = static_cast<double>(counted.total().bytes_sent);
+      double const expected = algorithm::expected_cost(how, ranks).bytes;
+      CAPTURE(ranks, sent, expected);
+      CHECK(expected > 0.6 * sent);
+      CHECK(expected < 1.6 * sent);
+    });
   }
 }
 
