@@ -98,7 +98,7 @@ TEST_CASE_ON(comm, 4, "entries that a scheme has dropped on the way keep their v
   }
 }
 
-TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momentum that of SGD: nothing is masked") {
+TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momentum that of SGD, unmasked") {
   double const momentum = GENERATE(0.0, 0.9);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     everything allreduce(execution(), comm, {.length = length});
