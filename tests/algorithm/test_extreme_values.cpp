@@ -15,6 +15,8 @@
 #include <oktopk/sgd.hpp>
 
 #include <bit>
+#include <functional>
+#include <numeric>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -156,6 +158,24 @@ TEST_CASE("gtopk as published returns nothing, so nothing that it drops is an er
   for (failure const& each : failures) {
     CHECK(each.text == "");
   }
+}
+
+TEST_CASE("gtopk as published returns what a format has rounded off in the entries of the result, and no others") {
+  double sum = 0; // of the values that went in, less what came out and what was returned
+  oktopk::in_process::run(4, [&](in_process_communicator comm) {
+    auto allreduce = oktopk::make_allreduce(
+        execution(), comm, "gtopk(return_dropped=false, format=packed(values=bfloat16))", {.length = 4, .k = 2});
+    float const mine = 1.001F + 0.01F * static_cast<float>(comm.rank());
+    auto const& update = allreduce(to_view(std::vector<float>{mine, comm.rank() == 3 ? 0.5F : 0, 0, 1.003F}));
+    CHECK(to_vector(update.indices()) == std::vector<std::int32_t>{0, 3});
+    auto const returned = entries_of(update.returned());
+    CHECK(std::ranges::all_of(returned.indices, [](auto index) { return index == 0 || index == 3; }));
+    sum += static_cast<double>(mine) + static_cast<double>(1.003F);
+    for (auto const& values : {returned.values, comm.rank() == 0 ? to_vector(update.values()) : std::vector<float>()}) {
+      sum = std::accumulate(values.begin(), values.end(), sum, std::minus<double>());
+    }
+  });
+  CHECK(sum == Approx(0).margin(1e-5));
 }
 
 TEST_CASE("a partial sum that overflows where the whole sum does not is called one that may be partial") {

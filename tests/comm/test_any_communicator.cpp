@@ -66,6 +66,25 @@ public:
   }
 };
 
+/// Ranks in process where the second message of a group cannot be started.
+class breaking : public oktopk::communicator_decorator<in_process_communicator> {
+public:
+  breaking(in_process_communicator inner, int& cancelled) : communicator_decorator(inner), cancelled_(&cancelled) {}
+
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(inner(), messages.first(1), requests.first(1));
+    throw oktopk::error(oktopk::fault::communication, "the network is down");
+  }
+  void cancel(std::span<request> requests) noexcept {
+    *cancelled_ += static_cast<int>(std::ranges::count_if(requests, &request::active));
+    inner().cancel(requests);
+  }
+
+private:
+  int* cancelled_; // messages that were under way
+};
+
 } // namespace
 
 static_assert(oktopk::communicator<any_communicator> && oktopk::communicator<oktopk::counted<any_communicator>>);
@@ -157,6 +176,19 @@ TEST_CASE("a wait over any communicator fails with the sentence of the one insid
   CHECK(waits(true) == waits(false));
 }
 
+TEST_CASE_ON(inner, 2, "messages of a group that have started are cancelled where another one cannot be") {
+  if (inner.rank() == 0) { // rank 1 hears of it
+    int cancelled = 0;
+    any_communicator comm{breaking(inner, cancelled)};
+    std::array<std::byte, 8> here{};
+    std::array<oktopk::bulk_message, 2> const group{
+        {{here, 1, oktopk::phase::reduce, true}, {here, 1, oktopk::phase::gather, true}}};
+    std::array<any_communicator::request, 2> requests;
+    CHECK(outcome_of([&] { comm.start(execution(), group, requests); }).says("the network is down"));
+    CHECK(cancelled == 1);
+  }
+}
+
 TEST_CASE("limits, numbers and the communicator inside are reached through any communicator") {
   oktopk::in_process::run(2, [](in_process_communicator inner) {
     any_communicator comm(inner);
@@ -173,6 +205,12 @@ TEST_CASE("limits, numbers and the communicator inside are reached through any c
   });
   any_communicator alone{oktopk::self_communicator()};
   CHECK(outcome_of([&] { alone.set_time_limit(1s); }).says("this communicator has no time limit"));
+  std::array<std::byte, 8> here{};
+  oktopk::bulk_message const to_nobody{here, 1, oktopk::phase::reduce, false};
+  any_communicator::request none;
+  CHECK(outcome_of([&] {
+          alone.start(execution(), std::span(&to_nobody, 1), std::span(&none, 1));
+        }).says("a lone rank has nobody to exchange messages with"));
   alone.abort(oktopk::error(oktopk::fault::bad_file, "nobody hears it"));
   CHECK(alone.takes_other_threads());
 }

@@ -6,6 +6,7 @@
 
 #include "comm/testing.hpp"
 
+#include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/paired.hpp>
@@ -174,6 +175,13 @@ TEST_CASE_ON(inner, 1, "a scope brings back the time limits of both halves of a 
     CHECK((inner.time_limit() == seconds(3) && bulk.time_limit() == seconds(0)));
   }
   CHECK(inner.time_limit() == oktopk::usual_time_limit);
+  {
+    oktopk::any_communicator any(comm);
+    any.set_time_limit({seconds(2), seconds(4)});
+    CHECK((inner.time_limit() == seconds(2) && bulk.time_limit() == seconds(4)));
+    CHECK(any.time_limit() == seconds(4));
+    any.set_time_limit({oktopk::usual_time_limit, seconds(0)});
+  }
   CHECK(oktopk::detail::number_object(comm) == 0); // the control half counts the objects on a pair
   CHECK(oktopk::detail::number_object(inner) == 1);
   oktopk::detail::add_untagged_object(comm);

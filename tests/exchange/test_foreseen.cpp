@@ -13,6 +13,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/foreseen.hpp>
+#include <oktopk/exchange/ring.hpp>
 #include <oktopk/format/packed.hpp>
 
 #include <functional>
@@ -77,6 +78,8 @@ observed compare(int ranks, std::int64_t n, std::int64_t k, int calls, gradients
       CHECK(bits(to_vector(found.values())) == bits(to_vector(expected.values())));
       CHECK(to_vector(found.contributed()) == to_vector(expected.contributed()));
       CHECK(quick.bound_words() >= words);
+      // A search after foreseen thresholds costs no more than one after searches.
+      CHECK((quick.state().global.guess.bracket == slow.state().global.guess.bracket));
       bool const searches = sent.in(oktopk::phase::threshold) > 0;
       bool const gathers_twice = sent.in(oktopk::phase::gather) > steps;
       if (comm.rank() == 0) {
@@ -161,6 +164,33 @@ TEST_CASE("foreseen selects what exact does where magnitudes jump, are equal, or
   }
 }
 
+TEMPLATE_TEST_CASE("a call sends the bytes that are expected of it", "",
+                   (policies_of<oktopk::coo<>, oktopk::exact, oktopk::foreseen>),
+                   (policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::sampled, oktopk::rotated,
+                                oktopk::ring_allgatherv>)) {
+  using algorithm = oktopk::ok_topk<execution, counting, TestType>;
+  for (int const ranks : {2, 5, 16}) {
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      typename algorithm::options const how{.length = 15000, .k = 1500};
+      algorithm allreduce(execution(), counted, how);
+      for (int call = 0; call < 8; ++call) { // regions are made anew in calls 0, 1, 2 and 4
+        std::vector<float> values(15000);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = shared_and_own({comm.rank(), ranks, call}, static_cast<std::int64_t>(i));
+        }
+        counted.reset();
+        allreduce(to_view(values));
+      }
+      auto const sent = static_cast<double>(counted.total().bytes_sent);
+      double const expected = algorithm::expected_cost(how, ranks).bytes;
+      CAPTURE(ranks, sent, expected);
+      CHECK(expected > 0.6 * sent);
+      CHECK(expected < 1.6 * sent);
+    });
+  }
+}
+
 TEST_CASE("foreseen goes on from a saved state, and refuses one that is damaged or not the same on all ranks") {
   using algorithm = ok_topk_of<oktopk::coo<>, oktopk::foreseen>;
   oktopk::in_process::run(3, [](oktopk::in_process_communicator comm) {
@@ -230,6 +260,17 @@ TEST_CASE("a sum that overflows where the threshold is foreseen is an error on a
     call(5, 0);
     CHECK(!allreduce.last_call().global_reevaluated);
   });
+}
+
+TEST_CASE("a k-th magnitude that jumps, up or down, tells nothing of the next one") {
+  for (float const jump : {8.0F, 0.125F}) {
+    oktopk::detail::foresight<float> of;
+    of.learn_search(1);
+    of.learn_search(1.01F);
+    CHECK(of.drift > 0);
+    of.learn_search(jump);
+    CHECK(of.drift == 0);
+  }
 }
 
 TEST_CASE("the floor goes down where too few sums reached it, and up where they were too many") {

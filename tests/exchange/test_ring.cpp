@@ -12,13 +12,14 @@ using oktopk::ring_allgatherv;
 namespace {
 
 /// What each rank sends and receives for parts of these sizes.
+template <class Format = oktopk::coo<>>
 std::vector<oktopk::traffic> traffic_of(std::vector<std::int64_t> const& sizes) {
   std::vector<oktopk::traffic> all(sizes.size());
   auto const parts = random_parts<float>(sizes, 5);
   oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator inner) {
     counting comm(inner);
-    ring_allgatherv::step<execution, counting, oktopk::coo<>> step{ring_allgatherv()};
-    device_part<oktopk::coo<>> const mine(parts[static_cast<std::size_t>(comm.rank())]);
+    ring_allgatherv::step<execution, counting, Format> step{ring_allgatherv()};
+    device_part<Format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
     auto call = call_on(comm, length_of_parts);
     step.run(call, mine.entries, sizes);
     all[static_cast<std::size_t>(comm.rank())] = comm.total();
@@ -32,6 +33,24 @@ std::vector<oktopk::traffic> traffic_of(std::vector<std::int64_t> const& sizes) 
 
 TEST_CASE("ring_allgatherv keeps the contract of a gather") {
   check_gather<ring_allgatherv>();
+}
+
+TEST_CASE("a ring passes on the bytes that a piece has, not its room, where a format does not fix them") {
+  std::vector<std::int64_t> const sizes{40, 40, 40, 40};
+  auto const parts = random_parts<float>(sizes, 5);
+  std::vector<std::int64_t> bytes;
+  for (auto const& part : parts) {
+    device_part<oktopk::packed<>> const given(part);
+    std::vector<std::byte> room(1000);
+    std::int64_t const encoded =
+        oktopk::packed<>().encode(execution(), given.entries, {0, length_of_parts}, room.data());
+    bytes.push_back(oktopk::message_header_bytes + oktopk::detail::round_up_to_8(encoded));
+  }
+  std::int64_t const all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t(0));
+  auto const seen = traffic_of<oktopk::packed<>>(sizes);
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    CHECK(seen[rank].bytes_sent == all - bytes[(rank + 1) % sizes.size()]);
+  }
 }
 
 TEST_CASE("a ring sends every entry once to every rank but its maker, in pieces of mean size") {

@@ -8,6 +8,7 @@
 
 #include <oktopk/exchange/radix.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/format/packed.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <numeric>
@@ -279,6 +280,30 @@ TEST_CASE("radix: sums that overflow on the way are noted, and not sent") {
     });
     CHECK(std::ranges::count_if(noted, [](fault_report const& each) { return each.code == fault::non_finite; }) > 0);
   }
+}
+
+TEST_CASE(
+    "radix: what a format rounds off in any stage is listed in ascending order, below the own region and above it") {
+  using format = oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>;
+  constexpr int ranks = 8;
+  std::vector<std::int64_t> boundaries(ranks + 1);
+  oktopk::detail::even_regions(length, boundaries);
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    oktopk::detail::split_and_reduce<execution, counting, format, oktopk::radix> phase(oktopk::radix({.radix = 2}));
+    device_part<format> const given(selection_of<float>(comm.rank(), 9, 0));
+    auto call = call_on(counted, length);
+    auto const found = phase.run(call, given.entries, boundaries, length);
+    std::vector<std::int64_t> indices;
+    for (auto const& losses : {found.losses_below, found.losses_above}) {
+      CHECK(losses.size() == 3); // stages
+      for (auto const& each : losses) {
+        auto const listed = entries_of(each).indices;
+        indices.insert(indices.end(), listed.begin(), listed.end());
+      }
+    }
+    CHECK(std::ranges::is_sorted(indices, std::less_equal<>()));
+  });
 }
 
 TEST_CASE("radix: few messages where they cost most, one stage where words do") {

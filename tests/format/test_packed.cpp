@@ -7,6 +7,8 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 
+#include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 
@@ -260,4 +262,29 @@ TEMPLATE_LIST_TEST_CASE("damaged packed messages are refused, or give indices in
       CHECK(refused.code() == oktopk::fault::damaged_message);
     }
   }
+}
+
+TEST_CASE("a block that begins behind its region, or whose indices do not ascend, is none") {
+  packed<> const format;
+  arrays<packed<>> one(1);
+  one.indices = {109};
+  std::vector<std::byte> block(64);
+  auto const size = format.encode_block(one.indices.data(), one.values.data(), 1, block.data());
+  auto const is_block = [&](std::uint64_t first) {
+    return format.decode_block(block.data(), size, {100, 110}, first, 1, one.indices.data(), one.values.data());
+  };
+  CHECK(is_block(9));
+  CHECK(!is_block(10));
+
+  arrays<packed<>> far(200);
+  std::iota(far.indices.begin(), far.indices.end(), 0);
+  far.indices.back() = 1000000; // a patch: its gap has the width 0, and this quotient
+  std::uint32_t const quotient = 1000000 - 198 - 1;
+  auto message = encoded(far, {0, 1 << 20});
+  auto const* const bytes = reinterpret_cast<std::byte const*>(&quotient);
+  auto const place = std::search(message.begin(), message.end(), bytes, bytes + sizeof quotient);
+  REQUIRE(place != message.end());
+  CHECK(decoded<packed<>>(message, 200, {0, 1 << 20}).indices == far.indices);
+  std::fill_n(place, sizeof quotient, std::byte(0xff)); // less 1, which is the index before
+  CHECK(std::isnan(decoded<packed<>>(message, 200, {0, 1 << 20}).values.back()));
 }

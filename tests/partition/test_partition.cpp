@@ -156,6 +156,12 @@ TEST_CASE("sampled regions balance what is crowded in other places on each rank,
   }
 }
 
+TEST_CASE("balanced regions: a selection that all ranks have is cut into parts that differ by one, larger ones first") {
+  selection const tens{0, 10, 20, 30, 40, 50, 60, 70, 80, 90};
+  auto const cut = checked<oktopk::balanced>(4, 100, [&](int) { return tens; });
+  CHECK(cut == std::vector<std::int64_t>{0, 30, 60, 80, 100});
+}
+
 TEST_CASE("balanced regions cost one sum of P integers, sampled ones three") {
   for (int const ranks : rank_counts) {
     std::int64_t const steps = std::bit_width(static_cast<unsigned>(ranks - 1));
@@ -263,6 +269,11 @@ TEST_CASE("sampled regions are due early, and are checked where k is large for t
     CHECK(step.fits(call, oktopk::array_ref<std::int64_t const, memory>(selected.data(), selected.extent(0)),
                     std::vector<std::int64_t>{0, 0, 0, 0, 0, 0, 0, 0, 1000}));
     CHECK(counted.total().messages_sent == 0);
+    // An index that all ranks have selected cannot be cut: its region has P entries, and the others none.
+    oktopk::sampled::step<execution, counting> checking{oktopk::sampled({.check_from = 0})};
+    auto const shared = to_view(selection{5});
+    CHECK(checking.fits(call, oktopk::array_ref<std::int64_t const, memory>(shared.data(), 1),
+                        std::vector<std::int64_t>{0, 100, 200, 300, 400, 500, 600, 700, 1000}));
   });
 }
 

@@ -37,6 +37,9 @@ TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gr
   std::vector<double> m(size);
   std::vector<double> v(size);
   for (int t = 1; t <= iterations; ++t) {
+    double const rate = t < 4 ? 0.01 : 0.02;
+    optimizer.set_learning_rate(rate);
+    CHECK(optimizer.learning_rate() == rate);
     optimizer.step(weights, to_view(gradient_of(comm.rank(), t)));
     std::vector<double> average(size);
     for (int rank = 0; rank < ranks; ++rank) {
@@ -50,7 +53,7 @@ TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gr
       v[i] = 0.999 * v[i] + 0.001 * average[i] * average[i];
       double const m_hat = m[i] / (1 - std::pow(0.9, t));
       double const v_hat = v[i] / (1 - std::pow(0.999, t));
-      expected[i] -= 0.01 * (m_hat / (std::sqrt(v_hat) + 1e-8) + 0.1 * expected[i]);
+      expected[i] -= rate * (m_hat / (std::sqrt(v_hat) + 1e-8) + 0.1 * expected[i]);
     }
   }
   auto const found = to_vector(weights);

@@ -98,7 +98,7 @@ TEST_CASE_ON(comm, 4, "entries that a scheme has dropped on the way keep their v
   }
 }
 
-TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momentum that of SGD: nothing is masked") {
+TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momentum that of SGD, unmasked") {
   double const momentum = GENERATE(0.0, 0.9);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     everything allreduce(execution(), comm, {.length = length});
@@ -106,6 +106,8 @@ TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momen
     auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length)));
     std::vector<double> expected(static_cast<std::size_t>(length));
     std::vector<double> velocity(static_cast<std::size_t>(length));
+    int seen = 0; // accumulators
+    optimizer.before_allreduce([&seen](auto const& accumulator) { seen += accumulator.extent(0) == length ? 1 : 0; });
     for (int iteration = 0; iteration < iterations; ++iteration) {
       optimizer.step(weights, to_view(gradient_of(comm.rank(), iteration)));
       std::vector<double> average(static_cast<std::size_t>(length));
@@ -125,6 +127,7 @@ TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momen
       REQUIRE(static_cast<double>(found[i]) == Approx(expected[i]).margin(1e-4));
     }
     CHECK(to_vector(optimizer.residual()) == std::vector<float>(static_cast<std::size_t>(length)));
+    CHECK(seen == iterations);
   });
 }
 

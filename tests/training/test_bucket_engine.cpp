@@ -112,6 +112,10 @@ TEST_CASE_ON(comm, ranks,
   CHECK(!buckets.failed());
   reduce(buckets, 1, {1, 2});
   CHECK(!buckets.begin_step());
+  buckets.withhold(3); // for a call that is not made
+  buckets.fail(std::make_exception_ptr(oktopk::error(fault::bad_file, "cut short")));
+  buckets.begin_step();
+  CHECK(reduce(buckets, 1, {8, 2})[1] == 0); // was not withheld: the average of an entry that was not selected
 }
 
 TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {

@@ -61,16 +61,6 @@ concept has_schedule = requires { typename P::schedule; } && schedule<typename P
 template <class P, class E, class Comm>
 concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
 
-} // namespace detail
-
-/// A policy for each step of `ok_topk`, each a member type; see `default_policies`.
-template <class P, class E, class Comm>
-concept policies_for =
-    detail::has_format<P, E> && detail::has_local_selector<P> && detail::has_global_selector<P, E, Comm> &&
-    detail::has_partitioner<P, E, Comm> && detail::has_schedule<P> && detail::has_gather<P, E, Comm>;
-
-namespace detail {
-
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
 /// argument that does not fit.
 template <class E, class Comm>
@@ -99,7 +89,6 @@ struct checked_policies : checked_selection<E, Comm, Policies> {
   static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
   static_assert(has_gather<Policies, E, Comm>,
                 "oktopk: the gather does not serve this communicator: P::gather is no gather_policy");
-  static_assert(policies_for<Policies, E, Comm>);
 };
 
 } // namespace detail
