@@ -139,6 +139,10 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   } catch (CLI::Success const&) {
     read.text = list;
   } catch (CLI::ParseError const& fault) {
+    if (app.count("--list") > 0 && dynamic_cast<CLI::RequiredError const*>(&fault) != nullptr) {
+      read.text = list; // CLI11 2.6 asks for what is required before it calls back
+      return read;
+    }
     // CLI11 complains of what is missing first, and names what it does not know last first. A value alone may be left
     // over because an option before it took another for its own.
     auto const unknown = app.remaining();

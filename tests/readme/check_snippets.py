@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every snippet and every command of the documentation works as it stands there.
 
-    check_snippets.py cpp SOURCE --includes=FOLDER:... COMPILER [FLAG...]    compiles every piece of C++
+    check_snippets.py cpp SOURCE COMPILER [FLAG...]  compiles every piece of C++
     check_snippets.py commands SOURCE BUILD      runs every command line, as commands.toml says
     check_snippets.py install SOURCE COMPILER    follows README.md from the clone to a program that runs
     check_snippets.py pages SOURCE               follows all links, and compares what pages and packages say of ok_topk
@@ -362,9 +362,7 @@ def main():
     what, source, *rest = sys.argv[1:]
     source = pathlib.Path(source).resolve()
     if what == "cpp":
-        # A system folder that is named would come before the compiler's own, which include it.
-        folders = [folder for folder in rest[0].removeprefix("--includes=").split(":") if folder != "/usr/include"]
-        compile_pieces(source, [*rest[1:], *(flag for folder in folders for flag in ("-isystem", folder))])
+        compile_pieces(source, rest)
     elif what == "commands":
         run_commands(source, pathlib.Path(rest[0]).resolve())
     elif what == "pages":

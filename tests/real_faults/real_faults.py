@@ -41,8 +41,8 @@ LIVES_ON = {
 }
 # MPICH's launcher kills all ranks where one ends by a signal, so that one is to end by a status.
 RANK = {"openmpi": [], "mpich": ["sh", "-c", 'trap "" USR1; "$0" "$@" || exit 9']}
-# Memory that UCX shares with a rank that is gone ends the others.
-ENVIRONMENT = {"openmpi": {}, "mpich": {"UCX_TLS": "tcp,self"}}
+# Memory that UCX shares with a rank that is gone ends the others; with MPICH 5 it is TCP that can end a survivor.
+ENVIRONMENT = {"mpich": {"UCX_TLS": "tcp,self"}}
 MARK = "OKTOPK_REAL_FAULT"  # in the environment of every process of a run
 
 
@@ -109,7 +109,7 @@ class Run:
             command += ["--fault", draw.kind, "--culprit", str(draw.culprit), "--at-call", str(draw.call)]
         self.output = open(self.folder / "output", "w", encoding="utf-8")
         self.launched = subprocess.Popen(command, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True,
-                                         env={**os.environ, **ENVIRONMENT[given.mpi], MARK: self.mark})
+                                         env={**os.environ, **given.environment, MARK: self.mark})
 
     def diary(self, rank):
         """The lines of a rank so far: time and words."""
@@ -276,8 +276,10 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
     given = parser.parse_args()
     version = subprocess.run([*given.launcher, "--version"], capture_output=True, text=True, check=False).stdout
-    is_later = given.mpi == "openmpi" and not re.search(r"\((Open MPI|OpenRTE)\) [1-4]\.", version)
-    given.lives_on = LIVES_ON["openmpi from 5 on" if is_later else given.mpi]
+    is_earlier = re.search(r"(\((Open MPI|OpenRTE)\)|^ +Version:) +[1-4]\.", version, re.MULTILINE)
+    name = given.mpi if is_earlier else f"{given.mpi} from 5 on"
+    given.lives_on = LIVES_ON.get(name, LIVES_ON[given.mpi])
+    given.environment = ENVIRONMENT.get(name, {})
     wrong = 0
     for number in range(given.first, given.first + given.runs):
         draw = Draw.of(number, given.kinds)
