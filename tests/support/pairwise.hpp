@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -211,12 +212,13 @@ inline std::vector<chosen_values> covering(std::vector<text_option> const& optio
     }
   }
   std::vector<chosen_values> all;
-  auto const complete = [&](chosen_values chosen, bool by_default) {
+  // In an order of the options: a choice comes before the options that it has.
+  auto const completed = [&](chosen_values chosen, std::vector<std::size_t> const& order, bool by_default) {
     std::vector<bool> set(count);
     for (std::size_t i = 0; i < count; ++i) {
       set[i] = chosen[i].has_value();
     }
-    for (std::size_t i = 0; i < count; ++i) { // the value of most pairs that are missing
+    for (std::size_t const i : order) { // the value of most pairs that are missing
       if (set[i] || !detail::is_there(options, i, chosen)) {
         continue;
       }
@@ -251,14 +253,39 @@ inline std::vector<chosen_values> covering(std::vector<text_option> const& optio
       chosen[i] = best;
       set[i] = true;
     }
+    return chosen;
+  };
+  auto const each_pair_of = [&](chosen_values const& chosen, auto const& action) {
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i; j < count; ++j) {
         if (chosen[i] && chosen[j]) {
-          missing.erase({i, *chosen[i], j, *chosen[j]});
+          action(part(i, *chosen[i], j, *chosen[j]));
         }
       }
     }
-    all.push_back(std::move(chosen));
+  };
+  std::vector<std::size_t> forwards(count);
+  std::iota(forwards.begin(), forwards.end(), std::size_t(0));
+  std::vector<std::size_t> backwards = forwards;
+  auto const first_of_choices =
+      std::find_if(options.begin(), options.end(), [](auto const& o) { return !o.of.empty(); });
+  auto const parents = first_of_choices - options.begin();
+  std::reverse(backwards.begin(), backwards.begin() + parents);
+  std::reverse(backwards.begin() + parents, backwards.end());
+  auto const complete = [&](chosen_values const& begun, bool by_default) {
+    chosen_values best;
+    std::int64_t most = -1;
+    for (auto const& order : {forwards, backwards}) { // the one that has more of what is missing
+      chosen_values candidate = completed(begun, order, by_default);
+      std::int64_t gained = 0;
+      each_pair_of(candidate, [&](part const& pair) { gained += missing.contains(pair) ? 1 : 0; });
+      if (gained > most) {
+        most = gained;
+        best = std::move(candidate);
+      }
+    }
+    each_pair_of(best, [&](part const& pair) { missing.erase(pair); });
+    all.push_back(std::move(best));
   };
   complete(chosen_values(count), true);
   while (!missing.empty()) {

@@ -181,7 +181,7 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     auto const most_selected = local_selection_.most_selected(k_, length_);
     auto const reduced_topk =
         split_and_reduce_.run(call, region_order_.selection(call.exec, local_topk), next.boundaries, most_selected);
-    region_order_.rename(call);
+    region_order_.translate_overflow(call);
     // Lines 9 to 13: th_re_evaluate of the sums, the sums that reach the threshold, and balance_and_allgatherv.
     auto u = foreseen_gather_.run(call, reduced_topk.sums, next.boundaries, next.global);
     if (!u) {

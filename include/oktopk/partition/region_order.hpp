@@ -15,6 +15,11 @@
 
 namespace oktopk::detail {
 
+/// The block at a place, where blocks at a distance of `stride` follow each other, `run` of them.
+KOKKOS_INLINE_FUNCTION std::int64_t strided_block(std::int64_t place, std::int64_t run, std::int64_t stride) {
+  return place % run * stride + place / run;
+}
+
 /// Blocks of a gradient, dealt out to ranks in turn, and the order in which those of a rank follow each other.
 struct dealt_blocks {
   std::int64_t length;
@@ -28,7 +33,7 @@ struct dealt_blocks {
   std::int64_t begin(std::int64_t block) const { return even_boundary(length, count(), block); }
   std::int64_t width(std::int64_t block) const { return begin(block + 1) - begin(block); }
   /// The block at a place of the order.
-  std::int64_t at(std::int64_t place) const { return place % each * ranks + place / each; }
+  std::int64_t at(std::int64_t place) const { return strided_block(place, each, ranks); }
 };
 
 /// The blocks of a list of entries in another order: those from `positions` on, block by block.
@@ -45,15 +50,13 @@ struct blocks_in_order {
   Index* indices;
   Value* values;
 
-  KOKKOS_INLINE_FUNCTION std::int64_t source(std::int64_t block) const { return block % run * stride + block / run; }
-
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t block) const {
-    std::int64_t const at = source(block);
+    std::int64_t const at = strided_block(block, run, stride);
     return positions[at + 1] - positions[at];
   }
 
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t block, std::int64_t place) const {
-    std::int64_t const at = source(block);
+    std::int64_t const at = strided_block(block, run, stride);
     std::int64_t const shift = to[block] - from[at];
     for (std::int64_t i = positions[at]; i < positions[at + 1]; ++i, ++place) {
       indices[place] = static_cast<Index>(entries.indices(i) + shift);
@@ -76,7 +79,7 @@ public:
   static entries_type result(E const&, entries_type const& list) { return list; }
   static entries_type losses(E const&, entries_type const& list) { return list; }
   template <class Call>
-  static void rename(Call const&) {}
+  static void translate_overflow(Call const&) {}
 };
 
 template <execution_space E, gradient_index Index, gradient_value Value, class Partitioner>
@@ -98,7 +101,7 @@ public:
 
   /// An overflow that was found in the order of regions names an index of the gradient.
   template <class Call>
-  void rename(Call& call) const {
+  void translate_overflow(Call& call) const {
     fault_report overflow = call.faults.report();
     if (is_gradient_order() || !overflow || overflow.subject != fault_subject::sum) {
       return;
