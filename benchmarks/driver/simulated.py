@@ -27,6 +27,9 @@ NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, co
 SCALES = {"ok_topk": 32, "paper_ok_topk": 32, "topk_a": 256, "gaussian_k": 512}
 BYTES = {"ok_topk": (14, 0), "paper_ok_topk": (14, 0), "topk_a": (16, 0.14),
          "gaussian_k": (16, 0.45)}
+# Nodes of a group of the dragonfly, and ranks on those of a group where one is not enough.
+GROUP = 384
+RANKS_OF_GROUP = 256
 # Links share their bandwidth evenly and have no latency but their own (CM02, without TCP's
 # acknowledgements): SMPI's own model multiplies both by factors of a cluster with Ethernet, by
 # message size. 0.5 us of software a message.
@@ -45,7 +48,7 @@ def add_options(parser):
     parser.add_argument("--scale", type=arguments.whole, metavar="FACTOR",
                         help="simulate n / FACTOR entries on links of bandwidth / FACTOR (default: "
                         "by scheme what 256 ranks can do in 16 GiB: 32 for ok_topk, 256 for "
-                        "topk_a, 512 for gaussian_k, else 128)")
+                        "topk_a, 512 for gaussian_k, else 128; in proportion for more ranks)")
     parser.add_argument("--density", type=float, default=DENSITY, metavar="D",
                         help="share of the entries to select (default: %(default)s)")
     parser.add_argument("--allreduce", metavar="NAME", default="rab_rdb",
@@ -71,10 +74,17 @@ def scaled(platform, factor):
     return re.sub(r'(?<= bw=")[0-9.]+', lambda bw: f"{float(bw[0]) / factor:.6g}", platform)
 
 
+def nodes(ranks):
+    """The node of each rank: those of one group, or the same number in each of several."""
+    groups = 1 if ranks <= GROUP else -(-ranks // RANKS_OF_GROUP)
+    share = -(-ranks // groups)
+    return [rank // share * GROUP + rank % share for rank in range(ranks)]
+
+
 def simulate(given, scratch, bench, name, ranks, factor):
     """The row of one scheme on some ranks."""
     (scratch / "platform.xml").write_text(scaled(given.platform.read_text(), factor))
-    (scratch / "hosts").write_text("".join(f"nid{i}\n" for i in range(ranks)))
+    (scratch / "hosts").write_text("".join(f"nid{node}\n" for node in nodes(ranks)))
     kokkos = ";".join(re.findall(r"kokkos\S* => (\S+)", programs.output_of(["ldd", bench])))
     # Each rank needs the state of Kokkos for itself, as it has the program's.
     private = [f"--cfg=smpi/privatize-libs:{kokkos}"] if kokkos else []
@@ -107,7 +117,7 @@ def run(given):
     for ranks in given.ranks:
         for name in given.algorithm:
             base = name.split("(")[0].strip()
-            factor = given.scale or SCALES.get(base, 128)
+            factor = given.scale or SCALES.get(base, 128) * max(1, -(-ranks // 256))
             check_memory(name, base, ranks, BERT // factor)
             cases.append((name, ranks, factor))
     if not os.access(given.platform, os.R_OK):

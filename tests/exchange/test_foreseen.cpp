@@ -8,6 +8,7 @@
 #include "support/caught.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
+#include "support/noting.hpp"
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
@@ -292,4 +293,35 @@ TEST_CASE("the floor goes down where too few sums reached it, and up where they 
   }
   CHECK(of.misses == 0);
   CHECK(std::abs(below() / 1000 - 1000.0 / 32) <= 2);
+}
+
+TEST_CASE("foreseen: most of what a rank sends goes to ranks next to it") {
+  constexpr int ranks = 16;
+  constexpr int near = 4;
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    std::vector<sent_message> sent;
+    oktopk::ok_topk<execution, noting, policies_of<oktopk::coo<>, oktopk::exact, oktopk::foreseen>> allreduce(
+        execution(), noting(comm, sent), {.length = length, .k = 600});
+    std::size_t to_near = 0;
+    std::size_t to_all = 0;
+    for (int call = 0; call < 8; ++call) {
+      std::vector<float> values(length);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = shared_and_own({comm.rank(), ranks, call}, static_cast<std::int64_t>(i));
+      }
+      sent.clear();
+      allreduce(to_view(values));
+      if (allreduce.last_call().global_reevaluated) {
+        continue;
+      }
+      for (sent_message const& each : sent) {
+        std::size_t const bytes = each.use == oktopk::phase::gather ? each.bytes : 0;
+        to_all += bytes;
+        to_near += each.to / near == comm.rank() / near ? bytes : 0;
+      }
+    }
+    CAPTURE(to_near, to_all);
+    CHECK(to_all > 0);
+    CHECK(static_cast<double>(to_near) > 0.7 * static_cast<double>(to_all)); // 12 of 15 parts
+  });
 }

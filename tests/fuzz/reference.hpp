@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 // What the library is measured against: sequential code that shares nothing with it.
@@ -148,6 +149,20 @@ inline entries choose(selector_call const& call, fuzz_case const& what, std::int
   return how == choice::gathered ? at_least(from, kth) : top(from, k); // ties with the k-th stay
 }
 
+/// Entries by their indices.
+inline entries ascending(entries const& from) {
+  std::vector<std::pair<std::int64_t, double>> pairs;
+  for (std::size_t i = 0; i < from.indices.size(); ++i) {
+    pairs.emplace_back(from.indices[i], from.values[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  entries sorted;
+  for (auto const& [index, value] : pairs) {
+    sorted.push_back(index, value);
+  }
+  return sorted;
+}
+
 /// A sum as the values of a case have it.
 inline auto adder_of(fuzz_case const& what) {
   return [values = what.values](double a, double b) { return values.rounded(a + b); };
@@ -161,12 +176,29 @@ inline entries sum_by_rank(fuzz_case const& what, std::vector<entries> parts) {
   return oktopk_tests::sum_by_regions(parts, one_region, adder_of(what));
 }
 
-/// In stages: a range of ranks is cut into groups, as even as can be, for each size of a range as many as `cuts` has. A
-/// rank adds, for the regions of its group, what the ranks at its place have in the groups before, one group after the
-/// other. The last rank of a larger group belongs to that place in a smaller one that the number of its group tells.
-inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& parts,
-                             std::vector<std::int64_t> const& boundaries, std::vector<int> const& cuts,
-                             std::size_t first = 0) {
+/// Ranks in the order in which all groups of all stages are ranges: of a range every g-th one is in a group, where
+/// `cuts` has the number g of groups for each size of a range.
+inline std::vector<std::size_t> order_in_stages(std::vector<std::size_t> const& range, std::vector<int> const& cuts) {
+  auto const groups = static_cast<std::size_t>(cuts[range.size()]);
+  std::vector<std::size_t> all;
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::vector<std::size_t> members;
+    for (std::size_t i = group; i < range.size(); i += groups) {
+      members.push_back(range[i]);
+    }
+    auto const ordered = members.size() > 1 ? order_in_stages(members, cuts) : members;
+    all.insert(all.end(), ordered.begin(), ordered.end());
+  }
+  return all;
+}
+
+/// In stages: a range of ranks in the order of stages is cut into groups, as even as can be. A rank adds, for the regions
+/// of its group, what the ranks at its place have in the groups before, one group after the other. The last rank of a
+/// larger group belongs to that place in a smaller one that the number of its group tells. `place_of` tells whose region
+/// an index is in.
+template <class PlaceOf>
+entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& parts, PlaceOf const& place_of,
+                      std::vector<int> const& cuts, std::size_t first = 0) {
   if (parts.size() == 1) {
     return sum_by_rank(what, parts);
   }
@@ -193,18 +225,36 @@ inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& 
       entries const sums = sum_by_rank(what, summed);
       entries own;
       for (std::size_t i = 0; i < sums.indices.size(); ++i) {
-        bool const is_own = sums.indices[i] >= boundaries[first + begin_of(group)] &&
-                            sums.indices[i] < boundaries[first + begin_of(group + 1)];
+        std::size_t const owner = place_of(sums.indices[i]);
+        bool const is_own = owner >= first + begin_of(group) && owner < first + begin_of(group + 1);
         is_own ? own.push_back(sums.indices[i], sums.values[i]) : void();
       }
       next.push_back(own);
     }
-    entries const sums = sum_in_stages(what, next, boundaries, cuts, first + begin_of(group));
+    entries const sums = sum_in_stages(what, next, place_of, cuts, first + begin_of(group));
     for (std::size_t i = 0; i < sums.indices.size(); ++i) {
       all.push_back(sums.indices[i], sums.values[i]);
     }
   }
   return all;
+}
+
+/// The same for selections in the order of ranks.
+inline entries sum_in_stages(fuzz_case const& what, std::vector<entries> const& parts,
+                             std::vector<std::int64_t> const& boundaries, std::vector<int> const& cuts) {
+  std::vector<std::size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  order = order_in_stages(order, cuts);
+  std::vector<entries> in_order;
+  for (std::size_t const rank : order) {
+    in_order.push_back(parts[rank]);
+  }
+  auto const place_of = [&](std::int64_t index) {
+    auto const rank = std::upper_bound(boundaries.begin(), boundaries.end(), index) - boundaries.begin() - 1;
+    return static_cast<std::size_t>(std::find(order.begin(), order.end(), static_cast<std::size_t>(rank)) -
+                                    order.begin());
+  };
+  return ascending(sum_in_stages(what, in_order, place_of, cuts));
 }
 
 /// Up a tree whose nodes keep the k largest: at distance d = 1, 2, 4, ... rank r takes what r + d has. `overflow` is
@@ -260,17 +310,11 @@ inline std::vector<std::int64_t> places_in_regions(std::int64_t length, std::int
 }
 
 /// Entries whose indices are moved to other places, ascending.
-inline entries moved_to(std::vector<std::int64_t> const& places, entries const& from) {
-  std::vector<std::pair<std::int64_t, double>> pairs;
-  for (std::size_t i = 0; i < from.indices.size(); ++i) {
-    pairs.emplace_back(places[static_cast<std::size_t>(from.indices[i])], from.values[i]);
+inline entries moved_to(std::vector<std::int64_t> const& places, entries from) {
+  for (std::int64_t& index : from.indices) {
+    index = places[static_cast<std::size_t>(index)];
   }
-  std::sort(pairs.begin(), pairs.end());
-  entries moved;
-  for (auto const& [index, value] : pairs) {
-    moved.push_back(index, value);
-  }
-  return moved;
+  return ascending(from);
 }
 
 } // namespace oktopk_fuzz

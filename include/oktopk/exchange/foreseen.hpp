@@ -195,7 +195,8 @@ namespace detail {
 /// and no entries; there is room for twice as many as the rank had in the last result, and 16.
 ///
 /// A rank forwards parts that follow each other in an order of ranks. That is one in which large parts, by the last
-/// result, are far from each other and meet small ones: so messages are about even without a balance.
+/// result, are far from each other and meet small ones: so messages are about even without a balance. And most of what
+/// is sent goes to one of about sqrt(P) ranks with numbers next to each other.
 template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
   requires foresees<GlobalSelector, typename Format::value_type>
 class foreseen_gather<E, Comm, Format, GlobalSelector> {
@@ -284,19 +285,7 @@ private:
 
   // The order of ranks, and the room of each part; both the same on all ranks.
   void plan(call_context<E, Comm>& call, std::span<std::int64_t const> last) {
-    std::size_t const ranks = last.size();
-    // Places in the order, each far from those before it: 0, P/2, P/4, 3P/4, ...
-    places_.resize(ranks);
-    std::iota(places_.begin(), places_.end(), 0U);
-    std::ranges::sort(places_, {}, reversed_bits);
-    // The largest parts come first to them.
-    by_size_.resize(ranks);
-    std::iota(by_size_.begin(), by_size_.end(), 0);
-    std::ranges::sort(by_size_, {}, [&](int rank) { return std::pair(-last[static_cast<std::size_t>(rank)], rank); });
-    parts_.assign(ranks, {});
-    for (std::size_t i = 0; i < ranks; ++i) {
-      parts_[places_[i]].rank = by_size_[i];
-    }
+    order_parts(last);
     std::ranges::rotate(parts_, std::ranges::find(parts_, call.comm.rank(), &part::rank));
     region const everything{0, call.length};
     std::int64_t room = 0;
@@ -307,7 +296,43 @@ private:
     }
     messages_.reset(2);
     bytes_.reserve(call.exec, call.comm, room);
-    counts_.assign(ranks, 0);
+    counts_.assign(last.size(), 0);
+  }
+
+  // A table of ranks: a row for each of about sqrt(P) groups of as many ranks that follow each other, column by column
+  // in the order. A step that carries little goes down a column, to another group, and one that carries much goes to
+  // another column, within a group. In a row the largest part comes to the column that has least.
+  void order_parts(std::span<std::int64_t const> last) {
+    std::size_t const ranks = last.size();
+    std::size_t columns = 1;
+    while (columns * columns < ranks) {
+      columns *= 2;
+    }
+    std::size_t const rows = (ranks + columns - 1) / columns;
+    // Each far from those before it: 0, P/2, P/4, 3P/4, ...
+    rows_.resize(rows);
+    std::iota(rows_.begin(), rows_.end(), 0U);
+    std::ranges::sort(rows_, {}, reversed_bits);
+    columns_.resize(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+      columns_[i] = {0, reversed_bits(static_cast<std::uint32_t>(i)), i};
+    }
+    parts_.assign(ranks, {});
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::size_t const first = rows_[row] * columns;
+      std::span const group = std::span(parts_).subspan(first, std::min(columns, ranks - first));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        group[i].rank = static_cast<int>(first + i);
+      }
+      auto const size_of = [&](part const& each) { return last[static_cast<std::size_t>(each.rank)]; };
+      std::ranges::sort(group, {}, [&](part const& each) { return std::pair(-size_of(each), each.rank); });
+      std::ranges::sort(columns_);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        group[i].place = columns_[i].at * rows + row;
+        columns_[i].entries += size_of(group[i]);
+      }
+    }
+    std::ranges::sort(parts_, {}, &part::place);
   }
 
   // The sums that reach the floor; in a call with a fault none, for nobody will use them.
@@ -413,6 +438,7 @@ private:
   // What a rank contributes, in the order of ranks, from this rank on.
   struct part {
     int rank = 0;
+    std::size_t place = 0; ///< in the order
     std::int64_t most = 0; ///< entries
     std::int64_t room = 0; ///< for these
     std::int64_t offset = 0;
@@ -422,6 +448,14 @@ private:
     std::int64_t end() const {
       return offset + header_bytes + (with_entries ? pieces::header_bytes + round_up_to_8(bytes) : 0);
     }
+  };
+
+  struct column {
+    std::int64_t entries = 0;
+    std::uint32_t priority = 0; ///< the lower one first
+    std::size_t at = 0;
+
+    auto operator<=>(column const&) const = default;
   };
 
   GlobalSelector selector_;
@@ -437,8 +471,8 @@ private:
   one_rank alone_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
   std::vector<part> parts_;
-  std::vector<std::uint32_t> places_;
-  std::vector<int> by_size_;         // the ranks
+  std::vector<std::uint32_t> rows_;
+  std::vector<column> columns_;
   std::vector<std::int64_t> counts_; // of all ranks
   std::vector<std::int64_t> begins_; // of their entries
 };

@@ -16,12 +16,14 @@ namespace oktopk {
 /// Shares that are summed on the way to their owner: about (r-1) log_r P messages for a radix r and any P, where
 /// `rotated` has P-1.
 ///
-/// In a stage a range of ranks is cut into r groups, as even as can be. Each rank sends to one rank of every other group
-/// what it has for the regions of that group, and adds what it gets for its own; then each group is a range of the next
-/// stage. So an entry travels up to log_r P times, less often where selections overlap: sums of many ranks are fewer
-/// than their entries. Within a stage messages are those of `rotated`, of groups in place of ranks. By default each
-/// range is cut so that the call costs least, as far as `k`, `n` and P tell, for selections that overlap as those of
-/// training do: few and large messages, or many of them, stay in one stage. The same on all ranks.
+/// In a stage a range of ranks is cut into r groups, as even as can be: every r-th rank is in one group. Each rank sends
+/// to one rank of every other group what it has for the regions of that group, and adds what it gets for its own; then
+/// each group is a range of the next stage. So the first stage is among r ranks whose numbers follow each other, as those
+/// of a node do, and what goes farther has been summed there. An entry travels up to log_r P times, less often where
+/// selections overlap: sums of many ranks are fewer than their entries. Within a stage messages are those of `rotated`, of
+/// groups in place of ranks. By default each range is cut so that the call costs least, as far as `k`, `n` and P tell,
+/// for selections that overlap as those of training do: few and large messages, or many of them, stay in one stage. The
+/// same on all ranks.
 struct radix {
   struct options {
     int bucket = 8; ///< messages each way in flight together, at least 1

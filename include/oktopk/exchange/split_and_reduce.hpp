@@ -13,6 +13,7 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/partition/region_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
@@ -61,7 +62,7 @@ struct split_and_reduce_result {
   std::span<entries_of<Format, E> const> losses_above;
 };
 
-/// Ranks [first, last).
+/// Ranks [first, last) of an order of all ranks.
 struct rank_range {
   int first = 0;
   int last = 0;
@@ -125,6 +126,14 @@ public:
                   std::optional<std::int64_t> most_selected) {
     profiling_region const profiled("oktopk::split_and_reduce");
     plan(call);
+    std::int64_t const begin = boundaries[at(call.comm.rank())]; // of the own region
+    std::span<std::int64_t const> const by_rank = boundaries;
+    if constexpr (may_have_stages) {
+      if (in_stages()) {
+        boundaries = boundaries_in_order(call.exec, by_rank);
+        selection = regions_.arranged(call.exec, selection, arranged_);
+      }
+    }
     entries_type held = selection; // for the regions of `range`
     rank_range range{0, call.comm.size()};
     first_fault overflow; // goes out with the next exchange of all ranks: no rank may know more than others do
@@ -132,7 +141,7 @@ public:
     above_.clear();
     for (std::size_t stage = 0; stage == 0 || range.size() > 1; ++stage) {
       split_positions<E, index_type>(call.exec, held.indices, boundaries, positions_);
-      enter(call.comm.rank(), range, stage == 0);
+      enter(range, stage == 0);
       range = own_;
       region const own = own_.regions(boundaries);
       sum_.open(call.exec, own);
@@ -148,9 +157,15 @@ public:
       }
     }
     call.throw_if_faulty();
-    result_type result{sum_.extract_sums(call), below_, {}};
+    result_type result{sum_.extract_sums(call, begin), below_, {}};
     call.note(overflow.report());
     std::reverse(above_.begin(), above_.end());
+    if constexpr (may_have_stages) {
+      if (in_stages() && is_lossy(format_)) {
+        losses_by_rank(call, by_rank);
+      }
+    }
+    result.losses_below = below_;
     result.losses_above = above_;
     return result;
   }
@@ -220,14 +235,47 @@ private:
     }
     planned_ = sizes;
     groups_ = groups_of(schedule_, call.comm.size(), call.length, call.k);
+    order_.resize(groups_.size() - 1);
+    order(rank_range{0, call.comm.size()}, 0, 1);
+    ordered_.clear();
+    own_place_ = static_cast<int>(std::ranges::find(order_, call.comm.rank()) - order_.begin());
     auto const stages = static_cast<std::size_t>(ceil_log2(call.comm.size())) + 1; // no more than these
     sent_.resize(stages);
     below_.reserve(stages);
     above_.reserve(stages);
   }
 
+  static constexpr bool may_have_stages =
+      requires(Schedule const& how) { how.groups(1, std::int64_t(1), std::int64_t(1)); };
+
+  bool in_stages() const { return groups_.back() < static_cast<int>(order_.size()); }
+
+  // The order of ranks in which each group of each stage is a range. Numbers of ranks that are in one place of the
+  // groups of the first stage follow each other, so that these are near each other: what travels far are sums.
+  void order(rank_range places, int first, int stride) {
+    if (places.size() == 1) {
+      order_[at(places.first)] = first;
+      return;
+    }
+    int const groups = groups_[at(places.size())];
+    for (int group = 0; group < groups; ++group) {
+      order(places.group(group, groups), first + group * stride, groups * stride);
+    }
+  }
+
+  std::span<std::int64_t const> boundaries_in_order(E const& exec, std::span<std::int64_t const> by_rank) {
+    if (!std::ranges::equal(by_rank, ordered_)) {
+      ordered_.assign(by_rank.begin(), by_rank.end());
+      regions_.plan(
+          exec, std::ssize(order_), [&](std::int64_t rank) { return by_rank[static_cast<std::size_t>(rank)]; },
+          [&](std::int64_t place) { return order_[static_cast<std::size_t>(place)]; });
+    }
+    return regions_.begins();
+  }
+
   // Begins a stage: who sends to whom.
-  void enter(int rank, rank_range range, bool is_first) {
+  void enter(rank_range range, bool is_first) {
+    int const rank = own_place_;
     header_bytes_ = is_first ? message_header_bytes : 2 * message_header_bytes;
     int const groups = groups_[at(range.size())];
     int which = 0;
@@ -243,10 +291,10 @@ private:
       int const source = schedule_.source(which, step, groups);
       rank_range const from = range.group(source, groups);
       if (place < from.size()) {
-        arrivals_.push_back({step, from.first + place, 0});
+        arrivals_.push_back({step, order_[at(from.first + place)], 0});
       }
       if (from.size() > own_.size() && place == source % own_.size()) { // the last one has no counterpart
-        arrivals_.push_back({step, from.last - 1, 0});
+        arrivals_.push_back({step, order_[at(from.last - 1)], 0});
       }
     }
     place_ = place;
@@ -255,7 +303,7 @@ private:
   }
 
   int peer_in(rank_range group) const {
-    return group.first + (place_ < group.size() ? place_ : place_of_last_ % group.size());
+    return order_[at(group.first + (place_ < group.size() ? place_ : place_of_last_ % group.size()))];
   }
 
   entries_type share_of(entries_type const& held, rank_range of) const {
@@ -267,7 +315,9 @@ private:
     call_context<E, Comm> later = call; // for what it notes
     later.faults = {};
     entries_type const sums = sum_.extract_sums(later);
-    overflow.hear(later.faults.report(), call.comm.rank());
+    fault_report found = later.faults.report();
+    found.detail = found ? regions_.restored(found.detail) : 0;
+    overflow.hear(found, call.comm.rank());
     return overflow ? entries_type{} : sums;
   }
 
@@ -287,6 +337,32 @@ private:
     entries_type const all{sent_[stage].indices.data(), sent_[stage].values.data(), held.size()};
     below_.push_back(all.slice(0, first));
     above_.push_back(all.slice(last, held.size()));
+  }
+
+  // Brings the losses of all stages into the order of indices.
+  void losses_by_rank(call_context<E, Comm>& call, std::span<std::int64_t const> by_rank) {
+    std::int64_t count = 0;
+    for (auto const* const lists : {&below_, &above_}) {
+      for (entries_type const& each : *lists) {
+        count += each.size();
+      }
+    }
+    losses_.reserve(call.exec, count);
+    count = 0;
+    using space = typename E::memory_space;
+    for (auto* const lists : {&below_, &above_}) {
+      for (entries_type const& each : *lists) {
+        enqueue_copy<space, space>(call.exec, losses_.indices.data() + count, each.indices.data(), each.size());
+        enqueue_copy<space, space>(call.exec, losses_.values.data() + count, each.values.data(), each.size());
+        count += each.size();
+      }
+      lists->clear();
+    }
+    entries_type const all = regions_.restored(call.exec, losses_.entries(count), arranged_);
+    split_positions<E, index_type>(call.exec, all.indices, by_rank, positions_);
+    std::int64_t const own = positions_.host()[call.comm.rank()];
+    below_.push_back(all.slice(0, own));
+    above_.push_back(all.slice(own, count));
   }
 
   // Exchanges the messages of a stage. After the last one every rank has heard of the same faults.
@@ -440,7 +516,13 @@ private:
   std::vector<entries_type> below_;                                  // losses of each stage
   std::vector<entries_type> above_;
   std::array<std::int64_t, 3> planned_{};
-  std::vector<int> groups_; // of a range of so many ranks
+  std::vector<int> groups_;           // of a range of so many ranks
+  std::vector<int> order_;            // ranks
+  int own_place_ = 0;                 // in this order
+  std::vector<std::int64_t> ordered_; // boundaries by rank
+  block_order<E, index_type, value_type> regions_;
+  selection_workspace<index_type, value_type, E> arranged_; // the selection; then the losses
+  selection_workspace<index_type, value_type, E> losses_;
   // Of the present stage:
   rank_range own_;
   int place_ = 0;         // of this rank in its group, and in the others

@@ -12,13 +12,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace oktopk::detail {
-
-/// The block at a place, where blocks at a distance of `stride` follow each other, `run` of them.
-KOKKOS_INLINE_FUNCTION std::int64_t strided_block(std::int64_t place, std::int64_t run, std::int64_t stride) {
-  return place % run * stride + place / run;
-}
 
 /// Blocks of a gradient, dealt out to ranks in turn, and the order in which those of a rank follow each other.
 struct dealt_blocks {
@@ -31,12 +27,11 @@ struct dealt_blocks {
 
   std::int64_t count() const { return ranks * each; }
   std::int64_t begin(std::int64_t block) const { return even_boundary(length, count(), block); }
-  std::int64_t width(std::int64_t block) const { return begin(block + 1) - begin(block); }
-  /// The block at a place of the order.
-  std::int64_t at(std::int64_t place) const { return strided_block(place, each, ranks); }
+  /// The block at a place of the order: those of a rank are `ranks` apart in the gradient.
+  std::int64_t at(std::int64_t place) const { return place % each * ranks + place / each; }
 };
 
-/// The blocks of a list of entries in another order: those from `positions` on, block by block.
+/// The blocks of a list of entries, one after the other in another order.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct blocks_in_order {
   static constexpr bool single = false;
@@ -44,26 +39,105 @@ struct blocks_in_order {
   sparse_ref<Index, Value, MemorySpace> entries;
   std::int64_t const* positions; ///< of the first entry of each block, and the end
   std::int64_t const* from;      ///< the first index of each block in the order of the list
-  std::int64_t const* to;        ///< and in the other one
-  std::int64_t stride;           ///< between blocks of the list that follow each other in the other order
-  std::int64_t run;              ///< blocks at a stride
+  std::int64_t const* to;        ///< and in the other one, by place
+  std::int64_t const* block_at;  ///< the block at each place of the other order
   Index* indices;
   Value* values;
 
-  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t block) const {
-    std::int64_t const at = strided_block(block, run, stride);
-    return positions[at + 1] - positions[at];
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t place) const {
+    std::int64_t const block = block_at[place];
+    return positions[block + 1] - positions[block];
   }
 
-  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t block, std::int64_t place) const {
-    std::int64_t const at = strided_block(block, run, stride);
-    std::int64_t const shift = to[block] - from[at];
-    for (std::int64_t i = positions[at]; i < positions[at + 1]; ++i, ++place) {
-      indices[place] = static_cast<Index>(entries.indices(i) + shift);
-      values[place] = entries.values(i);
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t place, std::int64_t position) const {
+    std::int64_t const block = block_at[place];
+    std::int64_t const shift = to[place] - from[block];
+    for (std::int64_t i = positions[block]; i < positions[block + 1]; ++i, ++position) {
+      indices[position] = static_cast<Index>(entries.indices(i) + shift);
+      values[position] = entries.values(i);
     }
-    return positions[at + 1] - positions[at];
+    return positions[block + 1] - positions[block];
   }
+};
+
+/// An order of the blocks of a vector, for lists of its entries: brings their blocks, and so their indices, into this
+/// order and back. Reads a list once.
+template <execution_space E, gradient_index Index, gradient_value Value>
+class block_order {
+public:
+  using entries_type = sparse_ref<Index, Value, typename E::memory_space>;
+  using workspace_type = selection_workspace<Index, Value, E>;
+
+  /// `begin(i)` is the first index of block i, `block_at(place)` the block at a place of the order.
+  template <class Begin, class BlockAt>
+  void plan(E const& exec, std::int64_t blocks, Begin const& begin, BlockAt const& block_at) {
+    blocks_ = blocks;
+    for (order* const each : {&given_, &wanted_}) {
+      each->begins.reserve(exec, blocks + 1);
+      each->other.reserve(exec, blocks);
+    }
+    positions_.reserve(exec, blocks + 1);
+    std::int64_t end = begin(0);
+    for (std::int64_t place = 0; place < blocks; ++place) {
+      std::int64_t const block = block_at(place);
+      given_.begins.host()[place] = begin(place);
+      given_.other.host()[block] = place;
+      wanted_.begins.host()[place] = end;
+      wanted_.other.host()[place] = block;
+      end += begin(block + 1) - begin(block);
+    }
+    given_.begins.host()[blocks] = begin(blocks);
+    wanted_.begins.host()[blocks] = end;
+    for (order* const each : {&given_, &wanted_}) {
+      each->begins.to_device(exec, blocks + 1);
+      each->other.to_device(exec, blocks);
+    }
+  }
+
+  /// Where the blocks begin in the order, by place, and the end.
+  std::span<std::int64_t const> begins() const {
+    return {wanted_.begins.host(), static_cast<std::size_t>(blocks_) + 1};
+  }
+
+  /// A list with its blocks in the order. It lies in `out`.
+  entries_type arranged(E const& exec, entries_type const& list, workspace_type& out) {
+    return moved(exec, list, given_, wanted_, out);
+  }
+
+  /// And back.
+  entries_type restored(E const& exec, entries_type const& list, workspace_type& out) {
+    return moved(exec, list, wanted_, given_, out);
+  }
+
+  std::int64_t restored(std::int64_t index) const {
+    auto const place = std::ranges::upper_bound(begins(), index) - begins().begin() - 1;
+    return given_.begins.host()[wanted_.other.host()[place]] + index - begins()[static_cast<std::size_t>(place)];
+  }
+
+private:
+  // The blocks in an order, by place.
+  struct order {
+    shared_numbers<std::int64_t, E> begins{"oktopk::block_order::begins"};
+    shared_numbers<std::int64_t, E> other{"oktopk::block_order::other"}; ///< their places in the other order
+  };
+
+  entries_type moved(E const& exec, entries_type const& list, order const& from, order const& to, workspace_type& out) {
+    using space = typename E::memory_space;
+    enqueue_copy<space, space>(exec, positions_.data(), from.begins.device().data(), blocks_ + 1);
+    Kokkos::parallel_for("oktopk::block_order::positions", index_range<E>(exec, 0, blocks_ + 1),
+                         boundary_search<Index>{list.indices.data(), list.size(), positions_.data()});
+    out.reserve(exec, list.size());
+    enqueue_in_order("oktopk::block_order::move", exec, blocks_,
+                     blocks_in_order<Index, Value, space>{list, positions_.data(), from.begins.device().data(),
+                                                          to.begins.device().data(), to.other.device().data(),
+                                                          out.indices.data(), out.values.data()});
+    return out.entries(list.size());
+  }
+
+  std::int64_t blocks_ = 0;
+  order given_;
+  order wanted_;
+  buffer<std::int64_t, typename E::memory_space> positions_{"oktopk::block_order::positions"};
 };
 
 /// Lists in the order of the regions, in which each region is contiguous, and back in that of the gradient: the same
@@ -93,8 +167,16 @@ public:
 
   /// Valid until the next call of the same function.
   entries_type selection(E const& exec, entries_type const& in_gradient) {
-    return is_gradient_order() ? in_gradient
-                               : moved(exec, in_gradient, by_gradient_, by_region_, dealt_.ranks, selection_);
+    if (is_gradient_order()) {
+      return in_gradient;
+    }
+    if (!is_planned_) {
+      order_.plan(
+          exec, dealt_.count(), [this](std::int64_t block) { return dealt_.begin(block); },
+          [this](std::int64_t place) { return dealt_.at(place); });
+      is_planned_ = true;
+    }
+    return order_.arranged(exec, in_gradient, selection_);
   }
   entries_type result(E const& exec, entries_type const& in_regions) { return back(exec, in_regions, result_); }
   entries_type losses(E const& exec, entries_type const& in_regions) { return back(exec, in_regions, losses_); }
@@ -106,66 +188,21 @@ public:
     if (is_gradient_order() || !overflow || overflow.subject != fault_subject::sum) {
       return;
     }
-    std::int64_t place = 0;
-    while (overflow.detail >= dealt_.width(dealt_.at(place))) {
-      overflow.detail -= dealt_.width(dealt_.at(place));
-      place += 1;
-    }
-    overflow.detail += dealt_.begin(dealt_.at(place));
+    overflow.detail = order_.restored(overflow.detail);
     call.faults = {};
     call.note(overflow);
   }
 
 private:
-  using starts_type = shared_numbers<std::int64_t, E>;
-
   bool is_gradient_order() const { return dealt_.each == 1; }
 
   entries_type back(E const& exec, entries_type const& in_regions, workspace_type& out) {
-    return is_gradient_order() ? in_regions : moved(exec, in_regions, by_region_, by_gradient_, dealt_.each, out);
-  }
-
-  // The first indices of the blocks in both orders.
-  void plan(E const& exec) {
-    if (is_planned_) {
-      return;
-    }
-    std::int64_t const blocks = dealt_.count();
-    std::int64_t end = 0;
-    by_gradient_.reserve(exec, blocks + 1);
-    by_region_.reserve(exec, blocks + 1);
-    positions_.reserve(exec, blocks + 1);
-    for (std::int64_t i = 0; i <= blocks; ++i) {
-      by_gradient_.host()[i] = dealt_.begin(i);
-      by_region_.host()[i] = end;
-      end += i < blocks ? dealt_.width(dealt_.at(i)) : 0;
-    }
-    by_gradient_.to_device(exec, blocks + 1);
-    by_region_.to_device(exec, blocks + 1);
-    is_planned_ = true;
-  }
-
-  entries_type moved(E const& exec, entries_type const& list, starts_type const& from, starts_type const& to,
-                     std::int64_t stride, workspace_type& out) {
-    plan(exec);
-    std::int64_t const blocks = dealt_.count();
-    using space = typename E::memory_space;
-    enqueue_copy<space, space>(exec, positions_.data(), from.device().data(), blocks + 1);
-    Kokkos::parallel_for("oktopk::region_order::positions", index_range<E>(exec, 0, blocks + 1),
-                         boundary_search<Index>{list.indices.data(), list.size(), positions_.data()});
-    out.reserve(exec, list.size());
-    enqueue_in_order("oktopk::region_order::move", exec, blocks,
-                     blocks_in_order<Index, Value, space>{list, positions_.data(), from.device().data(),
-                                                          to.device().data(), stride, blocks / stride,
-                                                          out.indices.data(), out.values.data()});
-    return out.entries(list.size());
+    return is_gradient_order() ? in_regions : order_.restored(exec, in_regions, out);
   }
 
   dealt_blocks dealt_;
   bool is_planned_ = false;
-  starts_type by_gradient_{"oktopk::region_order::by_gradient"};
-  starts_type by_region_{"oktopk::region_order::by_region"};
-  buffer<std::int64_t, typename E::memory_space> positions_{"oktopk::region_order::positions"};
+  block_order<E, Index, Value> order_;
   workspace_type selection_;
   workspace_type result_;
   workspace_type losses_;

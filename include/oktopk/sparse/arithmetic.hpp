@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 
 // Arithmetic on sparse vectors: their sums, set operations on their indices, and the search for what is not finite. No
@@ -214,8 +215,9 @@ public:
                          addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
   }
 
-  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Waits for `exec`.
-  entries_type extract(E const& exec) {
+  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Their indices begin at
+  /// `begin`, if it is given, in place of the region's begin. Waits for `exec`.
+  entries_type extract(E const& exec, std::optional<std::int64_t> begin = {}) {
     reserve_entries(exec, counted_);
     filled_ = false;
     using items = detail::touched_items<E, Index, Value>;
@@ -223,16 +225,16 @@ public:
       *noted_.host() = 0;
       noted_.to_device(exec, 1);
     }
-    std::int64_t const count = detail::write_in_order(
-        "oktopk::region_sum::extract", exec, words(),
-        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), noted_.device().data()});
+    std::int64_t const count = detail::write_in_order("oktopk::region_sum::extract", exec, words(),
+                                                      items{sums_.data(), touched_.data(), begin.value_or(where_.begin),
+                                                            indices_.data(), values_.data(), noted_.device().data()});
     return {indices_.data(), values_.data(), count};
   }
 
   /// The same, and notes an overflow in the call: on a device the same kernels look for it.
   template <class Call>
-  entries_type extract_sums(Call& call) {
-    entries_type sums = extract(call.exec);
+  entries_type extract_sums(Call& call, std::optional<std::int64_t> begin = {}) {
+    entries_type sums = extract(call.exec, begin);
     if constexpr (detail::is_device<E>) {
       noted_.to_host(call.exec, 1, "oktopk::region_sum::extract");
       std::int64_t const noted = *noted_.host();

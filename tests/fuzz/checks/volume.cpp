@@ -41,18 +41,13 @@ stages stages_of(seen_call const& seen, std::size_t rank) {
   auto const cuts = seen.about.cuts(ranks, seen.length(), seen.what.k);
   stages found;
   int place = static_cast<int>(rank);
-  for (int range = ranks; range > 1;) { // the first groups are larger by a rank, where they differ
+  for (int range = ranks; range > 1;) { // every g-th rank is in a group
     int const groups = cuts[static_cast<std::size_t>(range)];
     found.count += 1;
     found.messages += groups - 1;
     found.uneven = found.uneven || range % groups != 0;
-    int size = range / groups + (range % groups > 0 ? 1 : 0);
-    for (int larger = range % groups; place >= size;) {
-      place -= size;
-      larger -= 1;
-      size = range / groups + (larger > 0 ? 1 : 0);
-    }
-    range = size;
+    range = range / groups + (place % groups < range % groups ? 1 : 0);
+    place /= groups;
   }
   return found;
 }
