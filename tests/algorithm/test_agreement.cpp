@@ -221,7 +221,7 @@ TEST_CASE("ranks that code at different rates or levels are told so") {
     auto const options = [&](int rank) { return algorithm::options{.length = 10, .reduce = reduce_on(rank)}; };
     check_made<algorithm>(3, options, code, words);
   };
-  using oktopk::codec_level;
+  using oktopk::detail::codec_level;
   check([](int rank) { return how{.codec = {.rate = rank == 1 ? 9 : 8}}; }, fault::ranks_disagree,
         "ring_chunked of block_float 9");
   check([](int rank) { return how{.level = rank == 2 ? codec_level::message : codec_level::collective}; },

@@ -133,7 +133,7 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
   check_twin<dense<E, C, float, std::int32_t, swing<E, C, float>>>("swing");
   typename coded_ring<block_float>::options how;
   how.reduce.codec.rate = 9;
-  how.reduce.level = codec_level::message;
+  how.reduce.level = detail::codec_level::message;
   how.reduce.cutoff_bytes = 0;
   check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
                                       how);

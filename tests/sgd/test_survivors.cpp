@@ -110,7 +110,7 @@ TEST_CASE("a state of an algorithm whose type is hidden goes on with other ranks
 TEST_CASE("a state of buckets goes on with other ranks") {
   using algorithm = oktopk::ok_topk<E, in_process_communicator>;
   std::vector<std::int64_t> const lengths{300, 200, 100};
-  oktopk::bucketed_options how;
+  oktopk::detail::bucketed_options how;
   how.plan.bucket_bytes = 1000;
   how.plan.densities = {0.1};
   std::vector<oktopk::bucketed<algorithm>::state_type> of_four(4);
