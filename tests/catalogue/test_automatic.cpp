@@ -627,7 +627,7 @@ TEST_CASE("automatic: each bucket chooses by itself, the same on all ranks", "[a
       return make_allreduce(E(), comm, "automatic(recheck=2, machine=" + file + ")",
                             {.length = of.length, .density = densities[which]});
     };
-    bucketed_options how;
+    detail::bucketed_options how;
     how.overlap = false;
     how.plan.bucket_bytes = 1; // a bucket for each tensor
     bucketed<any_allreduce<E>> buckets(E(), comm, lengths, make, how);
