@@ -24,7 +24,7 @@ template <class Algorithm, class Options>
 void check_made(int ranks, Options const& options, fault code, std::string const& words) {
   CAPTURE(ranks, words);
   auto const said =
-      failures_of(ranks, [&](in_process comm) { Algorithm const made_of_it(execution(), comm, options(comm.rank())); });
+      outcomes_of(ranks, [&](in_process comm) { Algorithm const made_of_it(execution(), comm, options(comm.rank())); });
   CHECK(unlike(said, code, words) == "");
 }
 
@@ -61,7 +61,7 @@ template <class One, class Other>
 void check_types_disagree(typename One::options const& one, typename Other::options const& other,
                           std::string const& words) {
   CAPTURE(words);
-  auto const said = failures_of(3, [&](in_process comm) {
+  auto const said = outcomes_of(3, [&](in_process comm) {
     if (comm.rank() == 1) {
       Other const made_of_it(execution(), comm, other);
     } else {
@@ -101,7 +101,7 @@ TEST_CASE("a length that is negative or does not fit the index type is the same 
       3, [&](int) { return dense::options{.length = -5}; }, fault::option_out_of_range, "length = -5 is negative");
   // A longer gradient is what wider indices are for; nothing of its length is allocated before the first call.
   auto const make_wide = [](std::int64_t length) {
-    return failures_of(3, [length](in_process comm) {
+    return outcomes_of(3, [length](in_process comm) {
       using format = oktopk::coo<float, std::int64_t>;
       oktopk::ok_topk<execution, in_process, oktopk::with_format<format>> const made_of_it(
           execution(), comm, {.length = length, .density = 0.01});
