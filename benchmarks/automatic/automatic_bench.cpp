@@ -171,11 +171,11 @@ private:
     std::int64_t const k = oktopk::make_allreduce(exec_, comm_, "ok_topk", size).k();
     agreed(0);
     auto start = clock::now();
-    auto const machine = oktopk::measure_machine<float, std::int32_t>(exec_, comm_, length, k);
+    auto const machine = oktopk::machine_model::measure<float, std::int32_t>(exec_, comm_, length, k);
     measuring_ = agreed(since(start));
     start = clock::now();
-    for (auto const& [text, sums] : {std::pair("automatic", oktopk::allowed_sums::unrounded),
-                                     std::pair("automatic(sums=rounded)", oktopk::allowed_sums::rounded)}) {
+    for (auto const& [text, sums] : {std::pair("automatic", oktopk::detail::allowed_sums::unrounded),
+                                     std::pair("automatic(sums=rounded)", oktopk::detail::allowed_sums::rounded)}) {
       subjects_.push_back({.text = text});
       oktopk::detail::uncounted_objects const as_if_alone(comm_);
       subjects_.back().chooses = std::make_unique<automatic>(
@@ -185,9 +185,9 @@ private:
     forecasts_ = subjects_.back().chooses->forecasts(); // of all schemes, with the times of trials when these are over
     for (subject& each : subjects_) {
       try_out(each);
-      for (oktopk::forecast& one : forecasts_) {
+      for (oktopk::catalogue::forecast& one : forecasts_) {
         auto const& tried = each.chooses->forecasts();
-        auto const same = std::ranges::find(tried, one.text, &oktopk::forecast::text);
+        auto const same = std::ranges::find(tried, one.text, &oktopk::catalogue::forecast::text);
         one.measured = one.measured == 0 && same != tried.end() ? same->measured : one.measured;
       }
     }
@@ -268,7 +268,7 @@ private:
       std::size_t left = rounded ? most_rounded : most_unrounded;
       double room = asked_.seconds / (rounded ? 4 : 2); // for about five calls of each
       double least = 0;                                 // of what may be chosen
-      for (oktopk::forecast const& each : order) {
+      for (oktopk::catalogue::forecast const& each : order) {
         bool const counts = rounded || !each.rounded;
         least = counts && least == 0 ? each.predicted : least;
         bool const is_near = each.rounded == rounded && each.predicted <= asked_.within * least;
@@ -344,7 +344,7 @@ private:
 
   void add_row(subject const& each, std::int64_t length, double density) {
     auto const forecast = std::find_if(forecasts_.begin(), forecasts_.end(),
-                                       [&](oktopk::forecast const& one) { return one.text == each.chosen; });
+                                       [&](oktopk::catalogue::forecast const& one) { return one.text == each.chosen; });
     bool const is_known = forecast != forecasts_.end();
     auto sorted = each.seconds;
     std::sort(sorted.begin(), sorted.end());
@@ -369,7 +369,7 @@ private:
   space exec_;
   std::vector<vector> accumulators_;
   std::vector<subject> subjects_;
-  std::vector<oktopk::forecast> forecasts_;
+  std::vector<oktopk::catalogue::forecast> forecasts_;
   double measuring_ = 0;
   double making_ = 0;
   double fastest_ = 0; // of all that were warmed up at this point

@@ -32,8 +32,8 @@ namespace oktopk_advise {
 namespace {
 
 using space = Kokkos::DefaultExecutionSpace;
-using oktopk::forecast;
 using oktopk::machine_model;
+using oktopk::catalogue::forecast;
 
 constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
 
@@ -47,7 +47,7 @@ struct options {
   std::string save_machine;
   std::string tensors;
   double bucket_mib = 25;
-  oktopk::allowed_sums sums = oktopk::allowed_sums::unrounded;
+  oktopk::detail::allowed_sums sums = oktopk::detail::allowed_sums::unrounded;
 };
 
 std::int64_t selected(options const& asked, std::int64_t length) {
@@ -69,8 +69,8 @@ machine_model machine_of(options const& asked, std::int64_t length) {
     }
   } else {
     machine_model const usual;
-    machine = oktopk::measure_machine<float, std::int32_t>(space(), oktopk::self_communicator(), length,
-                                                           selected(asked, length));
+    machine = oktopk::machine_model::measure<float, std::int32_t>(space(), oktopk::self_communicator(), length,
+                                                                  selected(asked, length));
     machine.latency = usual.latency;
     machine.beside = usual.latency / 10;
     machine.seconds_per_byte = usual.seconds_per_byte;
@@ -208,9 +208,10 @@ int run_program(int argc, char** argv) {
   app.add_option("--bucket-mib", asked.bucket_mib, "MiB of a bucket of --tensors")
       ->check(fault_of_number)
       ->capture_default_str();
-  std::map<std::string, oktopk::allowed_sums> const names{{"unrounded", oktopk::allowed_sums::unrounded},
-                                                          {"exact", oktopk::allowed_sums::exact},
-                                                          {"rounded", oktopk::allowed_sums::rounded}};
+  std::map<std::string, oktopk::detail::allowed_sums> const names{
+      {"unrounded", oktopk::detail::allowed_sums::unrounded},
+      {"exact", oktopk::detail::allowed_sums::exact},
+      {"rounded", oktopk::detail::allowed_sums::rounded}};
   app.add_option("--sums", asked.sums, "Schemes to choose from: unrounded, exact (the bits of ok_topk), rounded")
       ->transform(CLI::CheckedTransformer(names))
       ->default_str("unrounded");

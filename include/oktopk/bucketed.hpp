@@ -14,14 +14,14 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// Options of `bucketed`; the same on all ranks.
 struct bucketed_options {
-  detail::bucket_options plan{};             ///< which tensors are reduced together
-  detail::error_feedback_options feedback{}; ///< of each bucket
-  bool overlap = true;                       ///< reduces in the background where communicator and Kokkos allow it
+  bucket_options plan{};             ///< which tensors are reduced together
+  error_feedback_options feedback{}; ///< of each bucket
+  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
 };
-
-namespace detail {
 
 /// The tensors that were announced in a step, and the bucket whose call is next. The calls are made in the order of the
 /// buckets, which is the same on all ranks, whatever the order in which tensors are announced.
@@ -145,7 +145,7 @@ public:
   /// A view of memory of this object. It counts no references, because two threads must not count them at once.
   using vector_type = Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
-  using options = bucketed_options;
+  using options = detail::bucketed_options;
   using state_type = typename engine_type::state_type;
 
   /// Collective. `lengths` holds the length of each tensor, by number. `make(bucket)` returns the allreduce for one
@@ -154,7 +154,7 @@ public:
   /// length than its bucket.
   template <class Make>
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
-           bucketed_options const& how = {})
+           options const& how = {})
       : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
         announced_(make_buckets(lengths, make, how)) {
     engine_.times().buckets.resize(gradients_.size());
@@ -319,8 +319,7 @@ public:
 private:
   // Makes the buckets, and returns their plan.
   template <class Make>
-  detail::bucket_plan const& make_buckets(std::span<std::int64_t const> lengths, Make const& make,
-                                          bucketed_options const& how) {
+  detail::bucket_plan const& make_buckets(std::span<std::int64_t const> lengths, Make const& make, options const& how) {
     agree_on(lengths, how);
     agreement terms("bucketed");
     // If `make` refuses density 0 because the plan gives the bucket no density, the error names the option to set.
@@ -350,7 +349,7 @@ private:
   }
 
   // (Options of `feedback` are compared by `error_feedback`.)
-  void agree_on(std::span<std::int64_t const> lengths, bucketed_options const& how) {
+  void agree_on(std::span<std::int64_t const> lengths, options const& how) {
     agreement terms("bucketed");
     terms.note(fault::option_out_of_range, detail::problem_of(lengths, how.plan));
     terms.note(fault::option_out_of_range, how.feedback.problem());

@@ -29,8 +29,8 @@ namespace detail {
 
 /// Options of `data_parallel`; the same on all ranks.
 struct data_parallel_options {
-  double density = 0.01;      ///< of the selections, where `buckets.plan.densities` names none
-  bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
+  double density = 0.01;              ///< of the selections, where `buckets.plan.densities` names none
+  detail::bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
   /// After the first step, buckets take their tensors in the order in which gradients became ready on rank 0, if that
   /// differs; only with overlap, several buckets and an empty order.
   bool order_from_first_step = true;
@@ -279,7 +279,7 @@ private:
   }
 
   std::unique_ptr<bucketed<Allreduce>> new_buckets(std::vector<int> order) const {
-    bucketed_options how = how_;
+    detail::bucketed_options how = how_;
     how.plan.order = std::move(order);
     return std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths(), make_, how);
   }
@@ -333,7 +333,7 @@ private:
   execution_space exec_;
   communicator_type comm_;
   std::function<Allreduce(bucket const&)> make_;
-  bucketed_options how_;               // with the current order
+  detail::bucketed_options how_;       // with the current order
   std::vector<at::Tensor> parameters_; // those that require a gradient
   std::unique_ptr<bucketed<Allreduce>> buckets_;
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients

@@ -49,15 +49,6 @@ std::string first_of(Checks const&... checks) {
   return fault;
 }
 
-// What is wrong where all ranks should have failed alike.
-std::string unlike(std::vector<outcome> const& all, fault code, std::string const& words) {
-  std::vector<failure> failures;
-  for (outcome const& each : all) {
-    failures.push_back({each.code, each.text});
-  }
-  return unlike(failures, code, words);
-}
-
 struct special_input {
   std::string name;
   shape what;

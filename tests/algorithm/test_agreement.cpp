@@ -24,7 +24,7 @@ template <class Algorithm, class Options>
 void check_made(int ranks, Options const& options, fault code, std::string const& words) {
   CAPTURE(ranks, words);
   auto const said =
-      failures_of(ranks, [&](in_process comm) { Algorithm const made_of_it(execution(), comm, options(comm.rank())); });
+      outcomes_of(ranks, [&](in_process comm) { Algorithm const made_of_it(execution(), comm, options(comm.rank())); });
   CHECK(unlike(said, code, words) == "");
 }
 
@@ -61,7 +61,7 @@ template <class One, class Other>
 void check_types_disagree(typename One::options const& one, typename Other::options const& other,
                           std::string const& words) {
   CAPTURE(words);
-  auto const said = failures_of(3, [&](in_process comm) {
+  auto const said = outcomes_of(3, [&](in_process comm) {
     if (comm.rank() == 1) {
       Other const made_of_it(execution(), comm, other);
     } else {
@@ -101,7 +101,7 @@ TEST_CASE("a length that is negative or does not fit the index type is the same 
       3, [&](int) { return dense::options{.length = -5}; }, fault::option_out_of_range, "length = -5 is negative");
   // A longer gradient is what wider indices are for; nothing of its length is allocated before the first call.
   auto const make_wide = [](std::int64_t length) {
-    return failures_of(3, [length](in_process comm) {
+    return outcomes_of(3, [length](in_process comm) {
       using format = oktopk::coo<float, std::int64_t>;
       oktopk::ok_topk<execution, in_process, oktopk::with_format<format>> const made_of_it(
           execution(), comm, {.length = length, .density = 0.01});
@@ -221,7 +221,7 @@ TEST_CASE("ranks that code at different rates or levels are told so") {
     auto const options = [&](int rank) { return algorithm::options{.length = 10, .reduce = reduce_on(rank)}; };
     check_made<algorithm>(3, options, code, words);
   };
-  using oktopk::codec_level;
+  using oktopk::detail::codec_level;
   check([](int rank) { return how{.codec = {.rate = rank == 1 ? 9 : 8}}; }, fault::ranks_disagree,
         "ring_chunked of block_float 9");
   check([](int rank) { return how{.level = rank == 2 ? codec_level::message : codec_level::collective}; },

@@ -40,7 +40,7 @@ TEST_CASE("a checkpoint of one scheme is not read as that of another") {
     oktopk::save(out, sparse.state());
     auto const reading = [&](auto const& which) {
       using other = std::remove_cvref_t<decltype(which)>;
-      return failure_of([&] {
+      return outcome_of([&] {
         std::istringstream in(out.str());
         oktopk::load<other>(in);
       });
@@ -48,7 +48,7 @@ TEST_CASE("a checkpoint of one scheme is not read as that of another") {
     CHECK(reading(exact<comm>::state_type()).code == fault::none);
     std::string damaged = out.str();
     damaged[damaged.find("ok_topk (")] = '\x1b';
-    auto const said = failure_of([&] {
+    auto const said = outcome_of([&] {
       std::istringstream in(damaged);
       oktopk::load<exact<comm>::state_type>(in);
     });

@@ -36,11 +36,11 @@ public:
 template <bool Lossless>
 void check_overflow_on_rank_1(std::string const& words) {
   using reduction = overflows_on_rank_1<execution, counting, float, Lossless>;
-  auto const failures = failures_of(3, [](oktopk::in_process_communicator inner) {
+  auto const failures = outcomes_of(3, [](oktopk::in_process_communicator inner) {
     counting comm(inner);
     oktopk::dense<execution, counting, float, std::int32_t, reduction> allreduce(execution(), comm, {.length = 10});
     comm.reset();
-    auto const heard = failure_of([&] { allreduce(to_view(std::vector<float>(10))); });
+    auto const heard = outcome_of([&] { allreduce(to_view(std::vector<float>(10))); });
     CHECK(allreduce.state().iteration == 0);
     CHECK((Lossless || comm.total().words_sent() <= allreduce.bound_words())); // else they leave, which is beside it
     throw oktopk::error(heard.code, heard.text);

@@ -29,9 +29,9 @@ using exact_ok_topk =
 
 /// What every rank hears when it calls with `first` once and then with `second`.
 template <class Algorithm, class Value>
-std::vector<failure> second_call(int ranks, std::int64_t k, std::vector<Value> const& first,
+std::vector<outcome> second_call(int ranks, std::int64_t k, std::vector<Value> const& first,
                                  std::vector<Value> const& second) {
-  return failures_of(ranks, [&](in_process_communicator comm) {
+  return outcomes_of(ranks, [&](in_process_communicator comm) {
     Algorithm allreduce(execution(), comm, {.length = static_cast<std::int64_t>(first.size()), .k = k});
     allreduce(to_view(first));
     allreduce(to_view(second));
@@ -82,7 +82,7 @@ void check_nan(std::string const& algorithm, Make const& make) {
       allreduce(to_view(gradient));
       auto spoiled = gradient;
       std::fill_n(spoiled.begin() + 5000, many, std::bit_cast<value>(pattern));
-      auto const heard = failure_of([&] { allreduce(to_view(spoiled)); });
+      auto const heard = outcome_of([&] { allreduce(to_view(spoiled)); });
       REQUIRE(heard.code == oktopk::fault::non_finite);
       // Of several that are alike some one is named, which really is not finite.
       auto const at = heard.text.find("the value at index ");
@@ -128,19 +128,19 @@ TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank
   for (input const& each : inputs) {
     CAPTURE(each.what);
     int const ranks = static_cast<int>(each.of_rank.size());
-    std::vector<failure> said(each.of_rank.size());
+    std::vector<outcome> said(each.of_rank.size());
     std::vector<std::vector<float>> after(each.of_rank.size());
-    auto const failures = failures_of(ranks, [&](in_process_communicator comm) {
+    auto const failures = outcomes_of(ranks, [&](in_process_communicator comm) {
       auto const rank = static_cast<std::size_t>(comm.rank());
       auto const length = static_cast<std::int64_t>(each.of_rank[0].size());
       auto allreduce = oktopk::make_allreduce(execution(), comm, "gtopk", {.length = length, .k = 1});
       oktopk::sgd optimizer(execution(), allreduce, {.learning_rate = 1});
       auto const weights = to_view(std::vector<float>(each.of_rank[0].size(), 0));
-      said[rank] = failure_of([&] { optimizer.step(weights, to_view(each.of_rank[rank])); });
+      said[rank] = outcome_of([&] { optimizer.step(weights, to_view(each.of_rank[rank])); });
       optimizer.step(weights, to_view(std::vector<float>(each.of_rank[0].size(), 0))); // nothing was kept of it
       after[rank] = to_vector(optimizer.residual());
     });
-    for (failure const& later : failures) {
+    for (outcome const& later : failures) {
       CHECK(later.text == "");
     }
     CHECK(unlike(said, oktopk::fault::non_finite, each.words) == "");
@@ -151,11 +151,11 @@ TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank
 }
 
 TEST_CASE("gtopk as published returns nothing, so nothing that it drops is an error") {
-  auto const failures = failures_of(2, [&](in_process_communicator comm) {
+  auto const failures = outcomes_of(2, [&](in_process_communicator comm) {
     auto allreduce = oktopk::make_allreduce(execution(), comm, "gtopk(return_dropped=false)", {.length = 2, .k = 1});
     allreduce(to_view(comm.rank() == 0 ? std::vector<float>{3.3e38F, 3.2e38F} : std::vector<float>{0, 3.2e38F}));
   });
-  for (failure const& each : failures) {
+  for (outcome const& each : failures) {
     CHECK(each.text == "");
   }
 }
@@ -180,7 +180,7 @@ TEST_CASE("gtopk as published returns what a format has rounded off in the entri
 
 TEST_CASE("a partial sum that overflows where the whole sum does not is called one that may be partial") {
   float const huge = 3e38F;
-  auto const heard = failures_of(4, [&](in_process_communicator comm) {
+  auto const heard = outcomes_of(4, [&](in_process_communicator comm) {
     auto allreduce = oktopk::make_allreduce(execution(), comm, "topk_a", {.length = 3, .k = 3});
     allreduce(to_view(std::vector<float>{1, comm.rank() < 2 ? huge : -huge, 1}));
   });

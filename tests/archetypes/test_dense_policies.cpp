@@ -131,7 +131,7 @@ public:
   explicit archetype_wire(options const&) {}
 
   archetype_codec const& codec() const { return codec_; } // for `bound_to`, as the next
-  static oktopk::codec_level level() { return oktopk::codec_level::collective; }
+  static oktopk::detail::codec_level level() { return oktopk::detail::codec_level::collective; }
 
   static char const* describe() { return "archetype"; }
   static char const* problem() { return ""; }

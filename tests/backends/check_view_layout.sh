@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 nvcc=$1
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
-echo '#include <oktopk/core/kokkos_ext/view_layout.hpp>' >"$scratch/header.cu"
+echo '#include <oktopk/core/kokkos_ext/concepts.hpp>' >"$scratch/header.cu"
 
 # compile FILE [OPTION...]: gives the status, and what was said in $scratch/said.
 compile() {

@@ -55,6 +55,6 @@ TEST_CASE_ON(comm, 2, "what was reset is as a new object") {
 }
 
 TEST_CASE("a state that was never saved is refused") {
-  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any::state_type()); }),
+  CHECK(unlike(outcomes_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any::state_type()); }),
                fault::bad_state, "cut short") == "");
 }

@@ -35,6 +35,8 @@ namespace {
 using namespace oktopk;
 using namespace oktopk_tests;
 using E = Kokkos::DefaultHostExecutionSpace;
+using catalogue::forecast;
+using detail::allowed_sums;
 
 constexpr std::int64_t length = 20000;
 constexpr std::int64_t k = 200;
@@ -301,7 +303,7 @@ TEST_CASE("automatic: a density is fitted to the time of a call, follows the net
     auto const made = [&](double milliseconds) {
       return chosen(E(), C(slow(plain, &seconds_per_byte)),
                     {.length = length,
-                     .fit = density_fit{.milliseconds = milliseconds, .least = 0.001, .most = 0.05},
+                     .fit = {{.milliseconds = milliseconds, .least = 0.001, .most = 0.05}},
                      .sums = allowed_sums::exact,
                      .recheck = 6, // the least of the later three tells a change from a late call
                      .machine = machine});
@@ -430,7 +432,7 @@ TEST_CASE("automatic: a message that is late once does not make the network slow
   for (int const ranks : {2, 3}) {
     std::atomic<int> late = 1;
     in_process::run(ranks, [&](in_process_communicator plain) {
-      auto const found = measure_machine<float, std::int32_t>(E(), C(slow(plain, nullptr, &late)), length, k);
+      auto const found = machine_model::measure<float, std::int32_t>(E(), C(slow(plain, nullptr, &late)), length, k);
       CHECK(found.seconds_per_byte < 1e-7); // 30 ms of 16 KiB are 2e-6
       CHECK(found.latency < 1e-3);
       CHECK(found.handshake < 5e-3);
@@ -463,7 +465,7 @@ TEST_CASE("automatic: a network of a given rate takes no bytes at once", "[autom
 TEST_CASE("automatic: what an encoding takes for nothing is not counted for each entry", "[automatic]") {
   in_process::run(2, [&](in_process_communicator comm) {
     auto const coo_of = [&](std::int64_t selected) {
-      return measure_machine<float, std::int32_t>(E(), C(comm), length, selected).formats.front();
+      return machine_model::measure<float, std::int32_t>(E(), C(comm), length, selected).formats.front();
     };
     machine_model::format_speed const few = coo_of(1);
     machine_model::format_speed const many = coo_of(length / 2);
@@ -586,7 +588,7 @@ TEST_CASE("automatic: a network that cannot be is refused on every rank, and a s
 TEST_CASE("automatic: a machine is written down and read again, and other text is refused by its line", "[automatic]") {
   machine_model measured;
   in_process::run(2, [&](in_process_communicator comm) {
-    auto const found = measure_machine<float, std::int32_t>(E(), C(comm), length, k);
+    auto const found = machine_model::measure<float, std::int32_t>(E(), C(comm), length, k);
     if (comm.rank() == 0) {
       measured = found;
     }
@@ -625,7 +627,7 @@ TEST_CASE("automatic: each bucket chooses by itself, the same on all ranks", "[a
       return make_allreduce(E(), comm, "automatic(recheck=2, machine=" + file + ")",
                             {.length = of.length, .density = densities[which]});
     };
-    bucketed_options how;
+    detail::bucketed_options how;
     how.overlap = false;
     how.plan.bucket_bytes = 1; // a bucket for each tensor
     bucketed<any_allreduce<E>> buckets(E(), comm, lengths, make, how);

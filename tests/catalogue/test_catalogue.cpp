@@ -133,7 +133,7 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
   check_twin<dense<E, C, float, std::int32_t, swing<E, C, float>>>("swing");
   typename coded_ring<block_float>::options how;
   how.reduce.codec.rate = 9;
-  how.reduce.level = codec_level::message;
+  how.reduce.level = detail::codec_level::message;
   how.reduce.cutoff_bytes = 0;
   check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
                                       how);
@@ -246,13 +246,13 @@ namespace {
 
 /// A text that all ranks say is wrong, in these words.
 void refused(std::string const& text, std::string const& words, fault code = fault::option_out_of_range) {
-  CHECK(unlike(failures_of(3, [&](in_process_communicator comm) { made(C(comm), text); }), code, words) == "");
+  CHECK(unlike(outcomes_of(3, [&](in_process_communicator comm) { made(C(comm), text); }), code, words) == "");
 }
 
 /// What ranks hear that have another text on one of them.
 void refused_on(int rank, std::string const& text, std::string const& others, fault code, std::string const& words) {
   auto const all =
-      failures_of(3, [&](in_process_communicator comm) { made(C(comm), comm.rank() == rank ? text : others); });
+      outcomes_of(3, [&](in_process_communicator comm) { made(C(comm), comm.rank() == rank ? text : others); });
   CHECK(unlike(all, code, words) == "");
 }
 
@@ -340,7 +340,7 @@ TEST_CASE("a state depends on no policies that its type tells") {
 
 TEST_CASE("a state of another algorithm or of other policies is refused on every rank") {
   auto const restored = [](std::string const& from, std::string const& to, bool damage = false) {
-    return failures_of(3, [&](in_process_communicator comm) {
+    return outcomes_of(3, [&](in_process_communicator comm) {
       auto saved = made(C(comm), from).state();
       if (damage && comm.rank() == 1) {
         saved.checkpoint.back() = static_cast<char>(saved.checkpoint.back() ^ 1);

@@ -16,7 +16,7 @@
 
 namespace {
 
-using oktopk::forecast;
+using oktopk::catalogue::forecast;
 using oktopk::detail::scheme_choice;
 
 forecast scheme(std::string const& text, double predicted, bool dense = false) {

@@ -157,7 +157,7 @@ TEST_CASE("any communicator keeps no more requests than were under way at one ti
 
 TEST_CASE("a wait over any communicator fails with the sentence of the one inside") {
   auto const waits = [](bool erased) {
-    return failures_of(2, [&](in_process_communicator inner) {
+    return outcomes_of(2, [&](in_process_communicator inner) {
       auto const exchange = [](auto comm) {
         oktopk::time_limit_scope const limit(comm, 20ms);
         comm.begin_operation("exchange", 7);
@@ -218,7 +218,7 @@ TEST_CASE("limits, numbers and the communicator inside are reached through any c
 TEST_CASE(
     "what cannot run over an ordered communicator is refused on every rank, where only the object knows its order") {
   auto const refused = [](auto const& body) {
-    return failures_of(2, [&](in_process_communicator inner) { body(any_communicator(ordered_communicator(inner))); });
+    return outcomes_of(2, [&](in_process_communicator inner) { body(any_communicator(ordered_communicator(inner))); });
   };
   CHECK(unlike(refused([](any_communicator comm) {
                  oktopk::dense_ring<execution, any_communicator> ring(execution(), comm, {.length = 100});

@@ -27,16 +27,6 @@ using oktopk::reduction;
 using counted = oktopk::counted<in_process_communicator>;
 using request = in_process_communicator::request;
 
-/// What every rank threw; dead ranks have "died".
-template <class Body>
-std::vector<outcome> outcomes_of(int ranks, Body const& body, oktopk::in_process::options const& how = {}) {
-  std::vector<outcome> heard;
-  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
-    heard.push_back(oktopk::in_process::has_died(thrown) ? outcome{fault::none, "died"} : outcome_of(thrown));
-  }
-  return heard;
-}
-
 /// What an allreduce of `numbers_of(rank)` of all ranks gives, combined in rank order.
 template <class Numbers>
 auto reduced(int ranks, oktopk::reduction op, Numbers const& numbers_of) {

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/core/kokkos_ext/view_layout.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 using oktopk::detail::views_lie_alike;
 

@@ -12,7 +12,7 @@
 // What dense allreduces with coded messages are put through beside.
 namespace oktopk_tests::dense {
 
-using oktopk::codec_level;
+using oktopk::detail::codec_level;
 
 /// Extremes have the same bits on all ranks, no farther from what is right than one rounding by every rank allows.
 template <class Subject>

@@ -21,7 +21,7 @@ struct by_message {
   struct algorithm : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>> {
     algorithm()
         : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>>({.codec = {.rate = 12},
-                                                                          .level = oktopk::codec_level::message,
+                                                                          .level = oktopk::detail::codec_level::message,
                                                                           .cutoff_bytes = 0,
                                                                           .ranks_may_differ = true}) {}
   };
@@ -49,8 +49,8 @@ double distance_from_sum(int ranks, std::int64_t count) {
 TEST_CASE("zfp, which loses again whenever it is applied, cannot code each message by itself") {
   using coded = oktopk::ring_chunked<execution, counting_any, float, oktopk::coded_wire<oktopk::zfp>>;
   CHECK(coded().problem() == "");
-  CHECK(coded({.level = oktopk::codec_level::message}).problem().find("zfp 8 cannot code each message") == 0);
-  CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).problem() == "");
+  CHECK(coded({.level = oktopk::detail::codec_level::message}).problem().find("zfp 8 cannot code each message") == 0);
+  CHECK(coded({.level = oktopk::detail::codec_level::message, .ranks_may_differ = true}).problem() == "");
 }
 
 TEST_CASE("zfp codes each message by itself where ranks may differ, which do not differ by much") {

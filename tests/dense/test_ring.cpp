@@ -124,7 +124,7 @@ TEST_CASE("ring_chunked sends 2S(P-1)/P bytes in 4(P-1) messages, Gloo's 2S in 4
 }
 
 TEST_CASE("what is lost is told for sums alone, on every rank") {
-  auto const all = failures_of(3, [](oktopk::in_process_communicator comm) {
+  auto const all = outcomes_of(3, [](oktopk::in_process_communicator comm) {
     execution const exec;
     auto const values = to_view(std::vector<float>(10, 1.0F));
     chunked::algorithm<oktopk::in_process_communicator, float> algorithm;
@@ -174,11 +174,11 @@ TEST_CASE("ring_chunked of a codec reads one vector and writes another, with the
 
 TEST_CASE("ring_chunked of a codec refuses to tell what a maximum lost, and writes nothing") {
   using algorithm = collective<oktopk::block_float>::algorithm<oktopk::in_process_communicator, float>;
-  auto const all = failures_of(3, [&](oktopk::in_process_communicator comm) {
+  auto const all = outcomes_of(3, [&](oktopk::in_process_communicator comm) {
     auto const own = to_view(std::vector<float>(300, 1));
     auto const values = to_view(std::vector<float>(300, 2));
     auto const lost = to_view(std::vector<float>(300, 3));
-    auto const said = failure_of(
+    auto const said = outcome_of(
         [&] { algorithm().run_from(execution(), comm, own.data(), values.data(), lost.data(), 300, reduction::max); });
     CHECK(to_vector(values) == std::vector<float>(300, 2));
     throw oktopk::error(said.code, said.text);

@@ -3,7 +3,7 @@
 
 #include "dense/suite.hpp"
 
-#include <oktopk/dense/swing.hpp>
+#include <oktopk/dense/rabenseifner.hpp>
 
 #include <cstdlib>
 

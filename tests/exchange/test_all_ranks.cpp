@@ -186,7 +186,7 @@ TEST_CASE("a fault reaches everybody with the counts, that of the lowest rank") 
     for (int round = 0; round < 2 * ranks; ++round) {
       int const bad_rank = round / 2;
       bool const by_row = round % 2 == 1;
-      auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
+      auto const said = outcomes_of(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
         group everybody;
         fault_report const mine =

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <oktopk/version.hpp>
+#include <oktopk/core/version.hpp>
 
 #include <cstdio>
 

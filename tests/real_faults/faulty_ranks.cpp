@@ -4,15 +4,9 @@
 // Ranks of MPI that call an algorithm again and again and write down what happens to them, for real_faults.py, which
 // kills, stops and slows them. Each event is a line of its own in the file of its rank.
 
-#include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/format/packed.hpp>
 #include <oktopk/mpi.hpp>
 
 #ifdef OKTOPK_TESTS_WITH_XXHASH
@@ -105,8 +99,7 @@ void fill(vector_type const& accumulator, int rank, int call) {
   }
 }
 
-template <class Algorithm>
-std::string bytes_of_state(Algorithm const& allreduce) {
+std::string bytes_of_state(oktopk::any_allreduce<E> const& allreduce) {
   std::ostringstream out;
   oktopk::save(out, allreduce.state());
   return out.str();
@@ -132,13 +125,8 @@ void misbehave(requests const& how, int call, double seconds_of_a_call) {
 }
 
 // Gives whether all calls went well.
-template <class Algorithm, class Comm>
-bool call_again_and_again(requests const& how, Comm comm, diary const& log) {
-  typename Algorithm::options options{.length = how.length};
-  if constexpr (requires { options.density; }) {
-    options.density = how.density;
-  }
-  Algorithm allreduce(E(), comm, options);
+bool call_again_and_again(requests const& how, oktopk::any_communicator comm, diary const& log) {
+  auto allreduce = oktopk::make_allreduce(E(), comm, how.algorithm, {.length = how.length, .density = how.density});
   vector_type const accumulator("accumulator", static_cast<std::size_t>(how.length));
   std::size_t const bytes = accumulator.extent(0) * sizeof(float);
   std::string before;
@@ -192,29 +180,12 @@ bool call_again_and_again(requests const& how, Comm comm, diary const& log) {
   return true;
 }
 
-template <class Comm>
-bool run(requests const& how, Comm const& comm, diary const& log) {
-  if (how.algorithm == "ok_topk") {
-    return call_again_and_again<oktopk::ok_topk<E, Comm>>(how, comm, log);
-  }
-  if (how.algorithm == "packed") {
-    return call_again_and_again<oktopk::ok_topk<E, Comm, oktopk::with_format<oktopk::packed<>>>>(how, comm, log);
-  }
-  if (how.algorithm == "topk_a") {
-    return call_again_and_again<oktopk::topk_a<E, Comm>>(how, comm, log);
-  }
-  if (how.algorithm == "gtopk") {
-    return call_again_and_again<oktopk::gtopk<E, Comm>>(how, comm, log);
-  }
-  return call_again_and_again<oktopk::dense_ring<E, Comm>>(how, comm, log);
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
   requests how;
   CLI::App app("Ranks that call an algorithm again and again; for real_faults.py.");
-  app.add_option("--algorithm", how.algorithm)->check(CLI::IsMember({"ok_topk", "packed", "topk_a", "gtopk", "dense"}));
+  app.add_option("--algorithm", how.algorithm, "its text");
   app.add_option("--log", how.log, "folder of the ranks' diaries")->required();
   app.add_option("--length", how.length)->check(CLI::PositiveNumber);
   app.add_option("--density", how.density);
@@ -239,12 +210,12 @@ int main(int argc, char** argv) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(how.deadline)));
     if (how.is_checked) {
 #ifdef OKTOPK_TESTS_WITH_XXHASH
-      good = run(how, oktopk::checked(comm), log);
+      good = call_again_and_again(how, oktopk::checked(comm), log);
 #else
       log.write("error option_out_of_range this program is without xxHash");
 #endif
     } else {
-      good = run(how, comm, log);
+      good = call_again_and_again(how, comm, log);
     }
     log.write(good ? "done" : "end");
     if (good && comm.rank() == 0 && !how.csv.empty()) {

@@ -30,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from slowness import slowness  # pylint: disable=wrong-import-position
 
 KINDS = ("kill", "stop", "pause", "late", "slow", "exit", "memory")
-ALGORITHMS = ("ok_topk", "packed", "topk_a", "gtopk", "dense")
+ALGORITHMS = ("ok_topk", "ok_topk(format=packed)", "topk_a", "gtopk", "ring")
 # By launcher: what lets the survivors live on, and what lets them share few cores.
 LIVES_ON = {
     "openmpi": ["--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0", "--oversubscribe", "--mca",

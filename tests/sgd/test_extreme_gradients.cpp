@@ -10,6 +10,7 @@
 
 #include <oktopk/adam.hpp>
 #include <oktopk/bucketed.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <sstream>
@@ -35,57 +36,59 @@ std::vector<float> gradient_of(double most, int rank, int step) {
   return gradient;
 }
 
+using any = oktopk::any_allreduce<execution>;
+
+any made(in_process_communicator const& comm, std::string const& text) {
+  return oktopk::make_allreduce(execution(), comm, text, {.length = length, .k = 4});
+}
+
 /// The object under test, with all that it needs; `step` is one step of a training, `state` and `restore` are its own.
-template <class Allreduce>
 struct in_sgd {
-  explicit in_sgd(in_process_communicator const& comm, typename Allreduce::options const& how)
-      : allreduce(execution(), comm, how), of(allreduce, {.feedback = {.momentum = 0.9, .nesterov = true}}) {}
+  explicit in_sgd(in_process_communicator const& comm, std::string const& text)
+      : allreduce(made(comm, text)), of(allreduce, {.feedback = {.momentum = 0.9, .nesterov = true}}) {}
   void step(std::vector<float> const& gradient) { of.step(weights, to_view(gradient)); }
-  Allreduce allreduce;
-  oktopk::sgd<Allreduce> of;
+  any allreduce;
+  oktopk::sgd<any> of;
   Kokkos::View<float*, memory> weights{"weights", static_cast<std::size_t>(length)};
 };
 
-template <class Allreduce>
 struct in_adam {
-  explicit in_adam(in_process_communicator const& comm, typename Allreduce::options const& how)
-      : allreduce(execution(), comm, how), of(allreduce, {.feedback = {.momentum = 0.5, .clip_norm = 0.9 * largest}}) {}
+  explicit in_adam(in_process_communicator const& comm, std::string const& text)
+      : allreduce(made(comm, text)), of(allreduce, {.feedback = {.momentum = 0.5, .clip_norm = 0.9 * largest}}) {}
   void step(std::vector<float> const& gradient) { of.step(weights, to_view(gradient)); }
-  Allreduce allreduce;
-  oktopk::adam<Allreduce> of;
+  any allreduce;
+  oktopk::adam<any> of;
   Kokkos::View<float*, memory> weights{"weights", static_cast<std::size_t>(length)};
 };
 
-template <class Allreduce>
 struct in_feedback {
-  explicit in_feedback(in_process_communicator const& comm, typename Allreduce::options const& how)
-      : allreduce(execution(), comm, how), of(allreduce, {.momentum = 0.9, .factor_masking = false}) {}
+  explicit in_feedback(in_process_communicator const& comm, std::string const& text)
+      : allreduce(made(comm, text)), of(allreduce, {.momentum = 0.9, .factor_masking = false}) {}
   void step(std::vector<float> const& gradient) { of(to_view(gradient), 0.5); }
-  Allreduce allreduce;
-  oktopk::error_feedback<Allreduce> of;
+  any allreduce;
+  oktopk::error_feedback<any> of;
 };
 
-template <class Allreduce>
 struct in_buckets {
-  explicit in_buckets(in_process_communicator comm, typename Allreduce::options const& how)
+  explicit in_buckets(in_process_communicator const& comm, std::string const& text)
       : of(execution(), comm, std::vector<std::int64_t>{length, length},
-           [comm, how](oktopk::bucket const&) { return Allreduce(execution(), comm, how); },
+           [&](oktopk::bucket const&) { return made(comm, text); },
            {.plan = {.bucket_bytes = 1}, .feedback = {.momentum = 0.9, .clip_norm = 1e30}}) {}
   void step(std::vector<float> const& gradient) {
     of.ready(0, to_view(gradient));
     of.ready(1, to_view(gradient));
     of.wait();
   }
-  oktopk::bucketed<Allreduce> of;
+  oktopk::bucketed<any> of;
 };
 
-template <template <class> class Training, class Allreduce>
-void check_restored(typename Allreduce::options const& how) {
+template <class Training>
+void check_restored(std::string const& text) {
   for (double const most : {0.0, 1e-45, 1e-38, 1.0, 1e18, 1e22, 1e36, largest / 8, largest}) {
-    CAPTURE(most);
+    CAPTURE(text, most);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      Training<Allreduce> training(comm, how);
-      Training<Allreduce> resumed(comm, how); // goes on from the state of the step before
+      Training training(comm, text);
+      Training resumed(comm, text); // goes on from the state of the step before
       for (int step = 0; step < 6; ++step) {
         auto const gradient = gradient_of(step % 3 == 2 ? 1e-3 : most, comm.rank(), step);
         auto const heard = outcome_of([&] { training.step(gradient); });
@@ -101,11 +104,11 @@ void check_restored(typename Allreduce::options const& how) {
   }
 }
 
-template <template <class> class Training>
+template <class Training>
 void check_restored_over_all() {
-  check_restored<Training, algorithm>({.length = length, .k = 4});
-  check_restored<Training, dropping>({.length = length, .k = 4});
-  check_restored<Training, everything>({.length = length});
+  for (char const* const text : {"ok_topk", "gtopk", "dense"}) {
+    check_restored<Training>(text);
+  }
 }
 
 } // namespace

@@ -58,13 +58,13 @@ template <class Allreduce, class Bad>
 void check_untouched(int ranks, typename Allreduce::options const& how, fault code, std::string const& words,
                      Bad const& bad) {
   CAPTURE(ranks, words);
-  std::vector<failure> said(static_cast<std::size_t>(ranks));
+  std::vector<outcome> said(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     training<Allreduce> touched(comm, how);
     for (int iteration = 0; iteration < 8; ++iteration) {
       auto const before = touched.all_state();
       auto& mine = said[static_cast<std::size_t>(comm.rank())];
-      mine = failure_of([&] { bad(touched); });
+      mine = outcome_of([&] { bad(touched); });
       CHECK(mine.code == code);
       CHECK((touched.all_state() == before));
       touched.step(iteration);
@@ -121,8 +121,8 @@ void check_faults(int ranks, typename Allreduce::options const& how) {
 
 /// The rate of rank 1 when an optimizer is made.
 template <class Scheme>
-std::vector<failure> made_with(double rate) {
-  return failures_of(3, [&](in_process_communicator comm) {
+std::vector<outcome> made_with(double rate) {
+  return outcomes_of(3, [&](in_process_communicator comm) {
     Scheme allreduce(execution(), comm, {.length = length});
     oktopk::sgd<Scheme> const of_it(execution(), allreduce, {.learning_rate = comm.rank() == 1 ? rate : 0.1});
   });
@@ -147,7 +147,7 @@ TEST_CASE("a learning rate that is not finite or differs between ranks is refuse
 
   oktopk::in_process::run(1, [&](in_process_communicator comm) {
     training<everything> some(comm, {.length = length});
-    CHECK(failure_of([&] { some.optimizer.set_learning_rate(NAN); }).code == fault::option_out_of_range);
+    CHECK(outcome_of([&] { some.optimizer.set_learning_rate(NAN); }).code == fault::option_out_of_range);
     CHECK(some.optimizer.learning_rate() == 0.1);
   });
 }
@@ -181,7 +181,7 @@ TEMPLATE_TEST_CASE("a learning rate that is out of range for the values is refus
       CHECK(fault_in(outcome_of([&] { optimizer.set_learning_rate(wrong); }), fault::option_out_of_range) == "");
     });
   }
-  auto const fine = failures_of(2, [&](in_process_communicator comm) {
+  auto const fine = outcomes_of(2, [&](in_process_communicator comm) {
     scheme allreduce(execution(), comm, {.length = length});
     oktopk::sgd<scheme> optimizer(execution(), allreduce, {.learning_rate = std::numeric_limits<TestType>::max()});
     optimizer.set_learning_rate(0);

@@ -6,14 +6,12 @@
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
-#include "support/policies.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/allreduce.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
-#include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
 using namespace oktopk_tests;
@@ -27,90 +25,61 @@ using E = host_execution;
 constexpr std::int64_t length = 200;
 constexpr float rate = 0.5F;
 
-template <class Algorithm>
-typename Algorithm::options options_of() {
-  typename Algorithm::options how{.length = length, .k = 20};
-  SET_IF_THERE(how.local_select.tau_prime, 100);
-  SET_IF_THERE(how.global_select.tau_prime, 100);
-  return how;
-}
-
 } // namespace
 
-TEMPLATE_TEST_CASE("a state goes on with other ranks, once it is without the regions of more ranks", "",
-                   (oktopk::ok_topk<E, in_process_communicator>),
-                   (oktopk::ok_topk<E, in_process_communicator, reused_policies>),
-                   (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
-  using sgd = oktopk::sgd<TestType>;
-  std::vector<typename sgd::state_type> of_four(4);
-  oktopk::in_process::run(4, [&](in_process_communicator comm) {
-    TestType allreduce(E(), comm, options_of<TestType>());
-    sgd steps(E(), allreduce, {.learning_rate = rate});
-    vector_of<float> const weights("weights", length);
-    for (int call = 0; call < 2; ++call) {
-      steps.step(weights, seeded_accumulator<float>(length, comm.rank(), call));
-    }
-    of_four[static_cast<std::size_t>(comm.rank())] = steps.state();
-  });
-  std::vector<double> put_in(length);
-  std::vector<double> came_out(length);
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
-    TestType allreduce(E(), comm, options_of<TestType>());
-    sgd steps(E(), allreduce, {.learning_rate = 1});
-    if constexpr (requires { mine.allreduce.boundaries; }) {
-      CHECK(outcome_of([&] { steps.restore(mine); }).code == fault::bad_state);
-    }
-    steps.restore(oktopk::for_other_ranks(mine));
-    CHECK(allreduce.state().iteration == 2);
-    CHECK(steps.learning_rate() == rate);
-    vector_of<float> const weights("weights", length);
-    auto const gradient = seeded_accumulator<float>(length, comm.rank(), 1000);
-    CHECK(steps.step(weights, gradient).indices().extent(0) > 0);
-    auto const after = steps.state();
+TEST_CASE("a state goes on with other ranks, once it is without the regions of more ranks") {
+  for (std::string const text :
+       {"ok_topk", "ok_topk(local=reused(tau_prime=100), global=reused(tau_prime=100))", "gtopk", "topk_dsa"}) {
+    CAPTURE(text);
+    using any = oktopk::any_allreduce<E>;
+    auto const make = [&](in_process_communicator const& comm) {
+      return oktopk::make_allreduce(E(), comm, text, {.length = length, .k = 20});
+    };
+    std::vector<oktopk::sgd<any>::state_type> of_four(4);
+    oktopk::in_process::run(4, [&](in_process_communicator comm) {
+      any allreduce = make(comm);
+      oktopk::sgd steps(E(), allreduce, {.learning_rate = rate});
+      vector_of<float> const weights("weights", length);
+      for (int call = 0; call < 2; ++call) {
+        steps.step(weights, seeded_accumulator<float>(length, comm.rank(), call));
+      }
+      of_four[static_cast<std::size_t>(comm.rank())] = steps.state();
+    });
+    std::vector<double> put_in(length);
+    std::vector<double> came_out(length);
+    oktopk::in_process::run(3, [&](in_process_communicator comm) {
+      auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
+      any allreduce = make(comm);
+      oktopk::sgd steps(E(), allreduce, {.learning_rate = 1});
+      if (text.starts_with("ok_topk")) {
+        CHECK(outcome_of([&] { steps.restore(mine); }).code == fault::bad_state);
+      }
+      auto const fitting = oktopk::for_other_ranks(mine, allreduce);
+      CHECK(fitting.residual == mine.residual);
+      steps.restore(fitting);
+      CHECK(steps.learning_rate() == rate);
+      vector_of<float> const weights("weights", length);
+      auto const gradient = seeded_accumulator<float>(length, comm.rank(), 1000);
+      CHECK(steps.step(weights, gradient).indices().extent(0) > 0);
+      auto const after = steps.state();
+      for (std::size_t i = 0; i < put_in.size(); ++i) {
+        put_in[i] += mine.residual[i] + static_cast<double>(rate) * gradient(i);
+        came_out[i] += after.residual[i] - static_cast<double>(weights(i)); // each rank holds a third of the sums
+      }
+      auto damaged = mine.allreduce;
+      damaged.checkpoint.pop_back();
+      CHECK(outcome_of([&] { oktopk::for_other_ranks(damaged, allreduce); }).code == fault::bad_state);
+    });
     for (std::size_t i = 0; i < put_in.size(); ++i) {
-      put_in[i] += mine.residual[i] + static_cast<double>(rate) * gradient(i);
-      came_out[i] += after.residual[i] - static_cast<double>(weights(i)); // each rank holds a third of the sums
+      CHECK(came_out[i] == Approx(put_in[i]).margin(1e-4));
     }
-  });
-  for (std::size_t i = 0; i < put_in.size(); ++i) {
-    CHECK(came_out[i] == Approx(put_in[i]).margin(1e-4));
   }
-}
-
-TEST_CASE("a state of an algorithm whose type is hidden goes on with other ranks") {
-  using any = oktopk::any_allreduce<E, in_process_communicator>;
-  auto const make = [](in_process_communicator const& comm) {
-    return any(std::in_place_type<oktopk::ok_topk<E, in_process_communicator>>, E(), comm, {.length = length, .k = 20});
-  };
-  std::vector<oktopk::sgd<any>::state_type> of_four(4);
-  oktopk::in_process::run(4, [&](in_process_communicator comm) {
-    any allreduce = make(comm);
-    oktopk::sgd steps(E(), allreduce, {.learning_rate = rate});
-    vector_of<float> const weights("weights", length);
-    steps.step(weights, seeded_accumulator<float>(length, comm.rank(), 0));
-    of_four[static_cast<std::size_t>(comm.rank())] = steps.state();
-  });
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
-    any allreduce = make(comm);
-    oktopk::sgd steps(E(), allreduce, {.learning_rate = rate});
-    CHECK(outcome_of([&] { steps.restore(mine); }).code == fault::bad_state);
-    auto const fitting = oktopk::for_other_ranks(mine, allreduce);
-    CHECK(fitting.residual == mine.residual);
-    steps.restore(fitting);
-    vector_of<float> const weights("weights", length);
-    CHECK(steps.step(weights, seeded_accumulator<float>(length, comm.rank(), 1)).indices().extent(0) == 20);
-    auto damaged = mine.allreduce;
-    damaged.checkpoint.pop_back();
-    CHECK(outcome_of([&] { oktopk::for_other_ranks(damaged, allreduce); }).code == fault::bad_state);
-  });
 }
 
 TEST_CASE("a state of buckets goes on with other ranks") {
   using algorithm = oktopk::ok_topk<E, in_process_communicator>;
   std::vector<std::int64_t> const lengths{300, 200, 100};
-  oktopk::bucketed_options how;
+  oktopk::detail::bucketed_options how;
   how.plan.bucket_bytes = 1000;
   how.plan.densities = {0.1};
   std::vector<oktopk::bucketed<algorithm>::state_type> of_four(4);

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/caught.hpp"
 #include "support/reference.hpp"
 
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -77,43 +77,19 @@ bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
   return a.indices == b.indices && bits(a.values) == bits(b.values);
 }
 
-/// What a rank threw; code `none` where it returned.
-struct failure {
-  oktopk::fault code = oktopk::fault::none;
-  std::string text;
-
-  bool operator==(failure const&) const = default;
-};
-
-/// Calls `body` and takes down what it throws.
+/// What every rank threw of `body(comm)` on so many ranks; dead ranks have "died".
 template <class Body>
-failure failure_of(Body&& body) {
-  try {
-    std::forward<Body>(body)();
-  } catch (oktopk::error const& caught) {
-    return {caught.code(), caught.what()};
-  } catch (std::exception const& other) {
-    return {oktopk::fault::communication, std::string("not an oktopk::error: ") + other.what()};
+std::vector<outcome> outcomes_of(int ranks, Body const& body, oktopk::in_process::options const& how = {}) {
+  std::vector<outcome> heard;
+  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
+    bool const died = thrown && oktopk::detail::distance_from_cause(thrown) == oktopk::detail::no_cause;
+    heard.push_back(died ? outcome{oktopk::fault::none, "died"} : outcome_of(thrown));
   }
-  return {};
-}
-
-/// Runs `body(comm)` on so many ranks and gives what each of them threw.
-template <class Body>
-std::vector<failure> failures_of(int ranks, Body&& body) {
-  std::vector<failure> all;
-  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, std::forward<Body>(body))) {
-    all.push_back(failure_of([&] {
-      if (thrown) {
-        std::rethrow_exception(thrown);
-      }
-    }));
-  }
-  return all;
+  return heard;
 }
 
 /// What is wrong when all ranks should have failed alike, with this code and these words; empty when nothing is.
-inline std::string unlike(std::vector<failure> const& all, oktopk::fault code, std::string const& words) {
+inline std::string unlike(std::vector<outcome> const& all, oktopk::fault code, std::string const& words) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     std::string const who = "rank " + std::to_string(rank) + " of " + std::to_string(all.size());
     if (all[rank].code != code) {

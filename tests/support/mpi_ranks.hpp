@@ -22,15 +22,6 @@ inline int world_size() {
   return size;
 }
 
-/// The neighbours in a ring of all ranks.
-inline int next_rank() {
-  return (world_rank() + 1) % world_size();
-}
-
-inline int previous_rank() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 /// `program(comm)` over ranks of this process, as many as MPI has: the result of the rank that is this one.
 template <class Program>
 auto of_twin_in_process(Program const& program) {
@@ -44,7 +35,6 @@ auto of_twin_in_process(Program const& program) {
   return mine;
 }
 
-/// Every rank's text, to every rank. Collective.
 inline std::vector<std::string> texts_of_all(std::string const& mine) {
   int const length = static_cast<int>(mine.size());
   int longest = 0;
@@ -60,16 +50,11 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
   return texts;
 }
 
-/// Whether every rank has the same text. Collective.
-inline bool same_everywhere(std::string const& mine) {
-  return detail::same_everywhere(mine, texts_of_all);
-}
-
 /// Runs a test on all ranks. What one of them throws fails it on every rank, and none goes on before all are through:
 /// a rank that left alone would wait in the next test for those that wait in this one. Collective.
 template <class Body>
 void on_all_ranks(Body const& body) {
-  detail::on_all_ranks(body, texts_of_all);
+  detail::on_all_ranks(body);
 }
 
 /// MPICH forgets the communicator of a request that failed, and calls the handler of MPI_COMM_WORLD or MPI_COMM_SELF: by

@@ -6,17 +6,34 @@
 
 #include <exception>
 
-// What tests on ranks that are processes say together; `texts_of_all(mine)` gives every rank's text to every rank.
-namespace oktopk_tests::detail {
+// What tests on ranks that are processes say together. The header of their kind defines these three.
+namespace oktopk_tests {
 
-template <class TextsOfAll>
-bool same_everywhere(std::string const& mine, TextsOfAll const& texts_of_all) {
+inline int world_rank();
+inline int world_size();
+
+/// Every rank's text, to every rank. Collective.
+inline std::vector<std::string> texts_of_all(std::string const& mine);
+
+/// The neighbours in a ring of all ranks.
+inline int next_rank() {
+  return (world_rank() + 1) % world_size();
+}
+
+inline int previous_rank() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
+
+/// Whether every rank has the same text. Collective.
+inline bool same_everywhere(std::string const& mine) {
   std::vector<std::string> const all = texts_of_all(mine);
   return std::all_of(all.begin(), all.end(), [&](std::string const& text) { return text == all[0]; });
 }
 
-template <class Body, class TextsOfAll>
-void on_all_ranks(Body const& body, TextsOfAll const& texts_of_all) {
+namespace detail {
+
+template <class Body>
+void on_all_ranks(Body const& body) {
   std::string thrown;
   try {
     body();
@@ -30,4 +47,5 @@ void on_all_ranks(Body const& body, TextsOfAll const& texts_of_all) {
   }
 }
 
-} // namespace oktopk_tests::detail
+} // namespace detail
+} // namespace oktopk_tests

@@ -51,21 +51,21 @@ Kokkos::View<float*, memory> gradient_of(std::int64_t length, int rank, int iter
 }
 
 /// What a call gave, on the host.
-struct outcome {
+struct kept_call {
   std::vector<std::int32_t> indices;
   std::vector<std::uint32_t> values;
   std::vector<std::int32_t> contributed;
 
-  bool operator==(outcome const&) const = default;
+  bool operator==(kept_call const&) const = default;
 };
 
 template <class Update>
-outcome kept(Update const& update) {
+kept_call kept(Update const& update) {
   return {to_vector(update.indices()), bits(to_vector(update.values())), to_vector(update.contributed())};
 }
 
 /// Every rank's outcomes, iteration by iteration.
-using outcomes = std::vector<std::vector<outcome>>;
+using outcomes = std::vector<std::vector<kept_call>>;
 
 template <class Allreduce>
 outcomes alone(typename Allreduce::options const& how) {

@@ -24,22 +24,13 @@ inline int world_size() {
   return number_in("WORLD_SIZE", 1);
 }
 
-/// The neighbours in a ring of all ranks.
-inline int next_rank() {
-  return (world_rank() + 1) % world_size();
-}
-
-inline int previous_rank() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 inline c10::intrusive_ptr<c10d::Store> const& store() {
   static c10::intrusive_ptr<c10d::Store> const one =
       c10::make_intrusive<c10d::FileStore>(std::getenv("STORE"), world_size());
   return one;
 }
 
-/// Every rank's text, to every rank; by way of the store, whatever has become of the groups. Collective.
+/// By way of the store, whatever has become of the groups.
 inline std::vector<std::string> texts_of_all(std::string const& mine) {
   static int calls = 0;
   std::string const key = "text " + std::to_string(calls++) + " of ";
@@ -88,15 +79,10 @@ inline oktopk::process_group_communicator connected() {
   return oktopk::process_group_communicator(new_group());
 }
 
-/// Whether every rank has the same text. Collective.
-inline bool same_everywhere(std::string const& mine) {
-  return detail::same_everywhere(mine, texts_of_all);
-}
-
 /// Runs a test on all ranks; what one of them throws fails it on every rank. Collective.
 template <class Body>
 void on_all_ranks(Body const& body) {
-  detail::on_all_ranks(body, texts_of_all);
+  detail::on_all_ranks(body);
   groups_of_test().clear();
 }
 

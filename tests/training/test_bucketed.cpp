@@ -16,9 +16,9 @@
 
 using namespace oktopk_tests;
 using oktopk::bucket;
-using oktopk::bucketed_options;
 using oktopk::fault;
 using oktopk::in_process_communicator;
+using oktopk::detail::bucketed_options;
 
 namespace {
 

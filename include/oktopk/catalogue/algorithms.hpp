@@ -15,7 +15,6 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
-#include <oktopk/dense/swing.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -137,7 +136,7 @@ bool read_density(detail::option_reader& in, Options& how) {
       }
       detail::option_reader of_fit(
           detail::allreduce_request::parse("fit(ms=" + time.substr(0, time.size() - 2) + others, "a density"));
-      auto const read = [](detail::option_reader& from, density_fit& fit) {
+      auto const read = [](detail::option_reader& from, detail::density_fit& fit) {
         from("ms", fit.milliseconds, "milliseconds of a call");
         from("least", fit.least, "least density");
         from("most", fit.most, "largest density");

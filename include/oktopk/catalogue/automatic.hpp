@@ -38,6 +38,8 @@ std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in
 
 } // namespace catalogue
 
+namespace detail {
+
 /// The sums that `automatic` may give.
 enum class allowed_sums : std::uint8_t {
   unrounded, ///< of any scheme that rounds nothing, dense ones included
@@ -51,8 +53,6 @@ struct density_fit {
   double least = 1e-4;
   double most = 0.1;
 };
-
-namespace detail {
 
 /// The state of `automatic`: the name and the state of the scheme in use.
 struct automatic_state {
@@ -75,7 +75,7 @@ struct automatic_state {
   }
 };
 
-inline bool is_allowed(forecast const& each, allowed_sums sums) {
+inline bool is_allowed(catalogue::forecast const& each, allowed_sums sums) {
   return sums == allowed_sums::rounded || (sums == allowed_sums::exact ? each.exact : !each.rounded);
 }
 
@@ -106,6 +106,9 @@ public:
   using memory_space = typename E::memory_space;
   using state_type = detail::automatic_state;
   using update_type = sparse_update<Index, Value, memory_space>;
+  using allowed_sums = detail::allowed_sums;
+  using density_fit = detail::density_fit;
+  using forecast = catalogue::forecast;
 
   struct options {
     detail::element_count length = 0;            ///< of the accumulators
@@ -358,7 +361,7 @@ private:
     collective_workspace workspace;
     allreduce_integers(comm_, std::span(&have, 1), reduction::min, phase::control, workspace);
     if (have == 0) {
-      known = measure_machine<Value, Index>(exec_, comm_, how_.length, k_);
+      known = machine_model::measure<Value, Index>(exec_, comm_, how_.length, k_);
       known_ranks = comm_.size();
     }
     machine_ = known;

@@ -12,7 +12,7 @@ namespace oktopk {
 template any_allreduce<Kokkos::DefaultHostExecutionSpace>
 make_allreduce<float, std::int32_t>(Kokkos::DefaultHostExecutionSpace const&, any_communicator, std::string_view,
                                     gradient_size const&, std::span<catalogue::added_codec<> const>);
-template std::vector<forecast>
+template std::vector<catalogue::forecast>
 catalogue::forecast_all<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>(gradient_size const&, int, bool);
 
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(KOKKOS_ENABLE_SYCL)
@@ -20,7 +20,7 @@ template any_allreduce<Kokkos::DefaultExecutionSpace>
 make_allreduce<float, std::int32_t>(Kokkos::DefaultExecutionSpace const&, any_communicator, std::string_view,
                                     gradient_size const&,
                                     std::span<catalogue::added_codec<Kokkos::DefaultExecutionSpace> const>);
-template std::vector<forecast>
+template std::vector<catalogue::forecast>
 catalogue::forecast_all<Kokkos::DefaultExecutionSpace, float, std::int32_t>(gradient_size const&, int, bool);
 #endif
 

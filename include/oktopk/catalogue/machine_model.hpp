@@ -9,7 +9,7 @@
 #include <oktopk/comm/self.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/dense/combine.hpp>
+#include <oktopk/dense/concept.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ namespace oktopk {
 
 /// The speed of a network and of a processor, which gives the time of a `call_cost`.
 ///
-/// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks if `measure_machine`
+/// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks if `measure`
 /// made it. Written and read as text with one name and number in each line, so a user can type it from a data sheet.
 struct machine_model {
   /// Seconds that a format takes for one entry.
@@ -58,6 +58,13 @@ struct machine_model {
   /// Reads the text that `<<` wrote; missing numbers keep their defaults. Throws `bad_state` for a line of another
   /// form, and for a stream that cannot be read.
   static machine_model load(std::istream& in);
+
+  /// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
+  /// takes about half a second: sizes grow until a measurement takes some milliseconds. The result is the same on all
+  /// ranks. The numbers of the network are the mean of messages to the next rank and of messages between ranks that are
+  /// P/2 apart.
+  template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
+  static machine_model measure(E const& exec, Comm comm, std::int64_t length, std::int64_t k);
 
   /// Seconds of a call whose entries have a format of that name; a format that was not measured counts as the slowest
   /// one.
@@ -418,12 +425,8 @@ void measure_network(E const& exec, Comm& comm, Clock& clock, machine_model& fou
 
 } // namespace detail
 
-/// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
-/// takes about half a second: sizes grow until a measurement takes some milliseconds. The result is the same on all
-/// ranks. The numbers of the network are the mean of messages to the next rank and of messages between ranks that are
-/// P/2 apart.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
-machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
+machine_model machine_model::measure(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
   machine_model found;
   detail::cancel_on_unwind const alone_here(comm); // memory may be missing on one rank
   detail::shared_clock<Comm> clock(comm);

@@ -58,6 +58,7 @@ public:
     std::variant<choice_of<Policies>...> chosen;
   };
 
+  one_of() : one_of(options{}) {}
   explicit one_of(options const& how) {
     with_index<sizeof...(Policies)>(how.chosen.index(), [&](auto which) {
       chosen_.template emplace<which()>(std::get<which()>(how.chosen).options);
@@ -109,14 +110,9 @@ private:
 
 /// A partitioner that is one of several.
 template <class... Partitioners>
-class one_of_partitioners : public detail::one_of<Partitioners...> {
-  using base = detail::one_of<Partitioners...>;
-
+class one_of_partitioners : public one_of<Partitioners...> {
 public:
-  using typename base::options;
-
-  one_of_partitioners() : base(options{}) {}
-  explicit one_of_partitioners(options const& how) : base(how) {}
+  using one_of<Partitioners...>::one_of;
 
   bool due(std::int64_t iteration) const {
     return std::visit([&](auto const& one) { return one.due(iteration); }, this->chosen_);
@@ -164,14 +160,9 @@ public:
 
 /// A schedule that is one of several.
 template <class... Schedules>
-class one_of_schedules : public detail::one_of<Schedules...> {
-  using base = detail::one_of<Schedules...>;
-
+class one_of_schedules : public one_of<Schedules...> {
 public:
-  using typename base::options;
-
-  one_of_schedules() : base(options{}) {}
-  explicit one_of_schedules(options const& how) : base(how) {}
+  using one_of<Schedules...>::one_of;
 
   int destination(int rank, int step, int ranks) const {
     return std::visit([&](auto const& one) { return one.destination(rank, step, ranks); }, this->chosen_);
@@ -189,14 +180,9 @@ public:
 
 /// A gather that is one of several.
 template <class... Gathers>
-class one_of_gathers : public detail::one_of<Gathers...> {
-  using base = detail::one_of<Gathers...>;
-
+class one_of_gathers : public one_of<Gathers...> {
 public:
-  using typename base::options;
-
-  one_of_gathers() : base(options{}) {}
-  explicit one_of_gathers(options const& how) : base(how) {}
+  using one_of<Gathers...>::one_of;
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step : one_of_steps<typename Gathers::template step<E, Comm, Format>...> {
@@ -227,11 +213,9 @@ public:
 
 /// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.
 template <class... Selectors>
-class one_of_selectors : public detail::one_of<Selectors...> {
-  using base = detail::one_of<Selectors...>;
-
+class one_of_selectors : public one_of<Selectors...> {
 public:
-  using typename base::options;
+  using one_of<Selectors...>::one_of;
 
   /// The state of one of the selectors; after the first selection that of the chosen one.
   template <gradient_value Value>
@@ -277,9 +261,6 @@ public:
       detail::with_index<sizeof...(Selectors)>(index, [&](auto which) { one.template emplace<which()>(); });
     }
   };
-
-  one_of_selectors() : base(options{}) {}
-  explicit one_of_selectors(options const& how) : base(how) {}
 
   static std::string name() { return "one_of_selectors"; }
 

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::catalogue {
 
 /// A scheme of the catalogue and the time that it is expected to take.
 struct forecast {
@@ -34,7 +34,11 @@ struct forecast {
   double measured = 0;    ///< seconds of the slowest rank, the median of the calls on trial; 0 before
 };
 
-namespace detail {
+} // namespace oktopk::catalogue
+
+namespace oktopk::detail {
+
+using catalogue::forecast;
 
 /// Lines of all forecasts, the fastest first.
 inline std::string table_of(std::vector<forecast> all) {
@@ -403,5 +407,4 @@ private:
   std::int64_t switches_ = 0;
 };
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -5,7 +5,6 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/reduce.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -21,9 +20,6 @@ constexpr std::string_view name(phase p) noexcept {
   return names[static_cast<int>(p)];
 }
 
-/// Element-wise operation of a reduction.
-enum class reduction : std::uint8_t { sum, min, max };
-
 /// One of the bulk messages that start together.
 struct bulk_message {
   std::span<std::byte> bytes; ///< bytes to send, or room for bytes that arrive, in memory that the communicator reaches
@@ -33,40 +29,6 @@ struct bulk_message {
 };
 
 namespace detail {
-
-/// One element of a reduction. Sums of integers that overflow wrap around: damaged numbers may give any sum.
-template <class T>
-T reduce_two(reduction op, T a, T b) {
-  if constexpr (std::integral<T>) {
-    switch (op) {
-    case reduction::min: return std::min(a, b);
-    case reduction::max: return std::max(a, b);
-    case reduction::sum: break;
-    }
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
-  } else {
-    return op == reduction::sum ? a + b : op == reduction::max ? larger::of(a, b) : smaller::of(a, b);
-  }
-}
-
-/// Makes host values ready for a library whose own maxima and minima lose a NaN or give ranks other bits, as those of
-/// MPI and Gloo do: it reduces the integers of `to_order`. Sums are left as they are.
-template <gradient_value T>
-void to_order(std::span<T> values, reduction op) {
-  ordering<T> const each{values.data(), op == reduction::max};
-  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
-    each(i);
-  }
-}
-
-/// The values that came out.
-template <gradient_value T>
-void from_order(std::span<T> values, reduction op) {
-  ordering_back<T> const each{values.data()};
-  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
-    each(i);
-  }
-}
 
 /// A handle of one message under way; a default-made one is inactive.
 template <class R>

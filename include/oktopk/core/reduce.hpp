@@ -3,10 +3,19 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
-// The operations of reductions in kernels. Each gives the same bits for both orders of its operands, and NaN if one of
-// them is NaN. So ranks that meet in different order agree, and a bad value reaches all of them.
-namespace oktopk::detail {
+#include <algorithm>
+#include <span>
+
+// Reductions of values, on the host and in kernels. Each gives the same bits for both orders of its operands, and NaN if
+// one of them is NaN. So ranks that meet in different order agree, and a bad value reaches all of them.
+namespace oktopk {
+
+/// Element-wise operation of a reduction.
+enum class reduction : std::uint8_t { sum, min, max };
+
+namespace detail {
 
 struct add {
   template <gradient_value Value>
@@ -83,4 +92,66 @@ struct smaller {
   }
 };
 
-} // namespace oktopk::detail
+/// One element of a reduction. Sums of integers that overflow wrap around: damaged numbers may give any sum.
+template <class T>
+T reduce_two(reduction op, T a, T b) {
+  if constexpr (std::integral<T>) {
+    switch (op) {
+    case reduction::min: return std::min(a, b);
+    case reduction::max: return std::max(a, b);
+    case reduction::sum: break;
+    }
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+  } else {
+    return op == reduction::sum ? a + b : op == reduction::max ? larger::of(a, b) : smaller::of(a, b);
+  }
+}
+
+/// Makes host values ready for a library whose own maxima and minima lose a NaN or give ranks other bits, as those of
+/// MPI and Gloo do: it reduces the integers of `to_order`. Sums are left as they are.
+template <gradient_value T>
+void to_order(std::span<T> values, reduction op) {
+  ordering<T> const each{values.data(), op == reduction::max};
+  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
+    each(i);
+  }
+}
+
+/// The values that came out.
+template <gradient_value T>
+void from_order(std::span<T> values, reduction op) {
+  ordering_back<T> const each{values.data()};
+  for (std::int64_t i = 0; i < (op == reduction::sum ? 0 : std::ssize(values)); ++i) {
+    each(i);
+  }
+}
+
+template <class Operation, gradient_value Value>
+struct value_combination {
+  Value const* from;
+  Value* into;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { into[i] = Operation::of(into[i], from[i]); }
+};
+
+/// Calls `body` with the operation as an object, so that kernels are compiled for each.
+template <class Body>
+void with_reduction(reduction op, Body const& body) {
+  switch (op) {
+  case reduction::sum: return body(add{});
+  case reduction::max: return body(larger{});
+  case reduction::min: return body(smaller{});
+  }
+}
+
+/// Enqueues `into = into op from`, element by element.
+template <execution_space E, gradient_value Value>
+void combine(E const& exec, reduction op, Value const* from, std::int64_t count, Value* into) {
+  with_reduction(op, [&](auto operation) {
+    Kokkos::parallel_for("oktopk::dense::combine", index_range<E>(exec, 0, count),
+                         value_combination<decltype(operation), Value>{from, into});
+  });
+}
+
+} // namespace detail
+} // namespace oktopk

@@ -10,14 +10,14 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The level at which a collective codes what it sends. The level of messages, the naive form to compare with, codes
 /// values again after they were decoded; with a codec that is not stable, results may then differ between ranks.
 enum class codec_level : std::uint8_t {
   collective, ///< a piece is coded once; a finished one is sent on as it was coded
   message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
 };
-
-namespace detail {
 
 inline constexpr option_names<codec_level, 2> names_of_levels{
     {{"collective", codec_level::collective}, {"message", codec_level::message}}};
@@ -171,6 +171,8 @@ public:
   static constexpr bool lossless = Codec::lossless;
   static constexpr bool is_plain = false;
   static constexpr std::int64_t block_size = Codec::block_size;
+
+  using codec_level = detail::codec_level;
 
   struct options {
     typename detail::options_of<Codec>::type codec = {};

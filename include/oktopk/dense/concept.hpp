@@ -39,6 +39,29 @@ std::string problem_of_policy(T const& policy) {
   }
 }
 
+/// Enqueues a copy within kernels' memory.
+template <execution_space E, gradient_value Value>
+void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to) {
+  copy_array("oktopk::dense::copy", exec, from, count, to);
+}
+
+/// Throws if a maximum or a minimum is given a place for losses: a residual cannot correct what one of these lost.
+template <gradient_value Value>
+void refuse_losses_of(reduction op, Value const* lost) {
+  if (op != reduction::sum && lost != nullptr) {
+    throw error(fault::option_out_of_range, "only a sum can tell what it rounded off; give no place for it");
+  }
+}
+
+/// Begins a lossless reduction: clears the place for losses, if there is one.
+template <execution_space E, gradient_value Value>
+void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count) {
+  refuse_losses_of(op, lost);
+  if (lost != nullptr) {
+    fill_array("oktopk::dense::clear", exec, lost, count, Value(0));
+  }
+}
+
 } // namespace detail
 
 /// A collective that sums dense vectors, one algorithm a header.

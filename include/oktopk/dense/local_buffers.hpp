@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
 namespace oktopk {

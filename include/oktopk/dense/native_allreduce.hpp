@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
 namespace oktopk {

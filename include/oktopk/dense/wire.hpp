@@ -5,7 +5,7 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/options.hpp>
-#include <oktopk/dense/combine.hpp>
+#include <oktopk/dense/concept.hpp>
 
 #include <algorithm>
 #include <array>

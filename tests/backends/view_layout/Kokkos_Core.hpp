@@ -40,4 +40,11 @@ struct View {
   MARK nothing accessor;
 };
 
+template <class>
+struct is_execution_space;
+template <class>
+struct is_view;
+template <class, class>
+struct SpaceAccessibility;
+
 } // namespace Kokkos

@@ -1,5 +1,0 @@
-// SPDX-FileCopyrightText: 2026 The oktopk authors
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#pragma once
-
-#include <oktopk/core/version.hpp>
