@@ -102,7 +102,8 @@ public:
   ~gradient_hook() { accumulator_->del_post_hook(key_); }
 
 private:
-  std::shared_ptr<torch::autograd::Node> accumulator_; // torch keeps only a weak pointer
+  // A pointer that owns, std::shared_ptr before torch took its own: torch keeps only a weak one.
+  decltype(torch::autograd::impl::grad_accumulator(at::Tensor())) accumulator_;
   std::uintptr_t key_;
 };
 

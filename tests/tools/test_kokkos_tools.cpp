@@ -27,9 +27,10 @@ bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// What Kokkos says where a scan or a reduction into a number waits for the instance that it runs on.
+/// What Kokkos says where a scan or a reduction into a number waits for the instance that it runs on; after "fence" 5.2 gives
+/// no reason where the number is in a reducer.
 constexpr std::string_view waits_for_results[] = {
-    "Kokkos::parallel_reduce: fence due to result being value",
+    "Kokkos::parallel_reduce: fence",
     "Kokkos::parallel_scan: fence due to result being a value",
     "Kokkos::Impl::ParallelReduce<Cuda, RangePolicy>::execute: Result Not Device Accessible",
 };
@@ -49,8 +50,8 @@ std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution co
     for (std::string_view const wait : waits_for_results) {
       labelled = labelled || starts_with(event.label, wait);
     }
-    if (!steady && starts_with(event.label, "HostSpace")) {
-      return {}; // what Kokkos does before it frees an array that has become too small
+    if (!steady && (starts_with(event.label, "HostSpace") || starts_with(event.label, "Kokkos::HostSpace"))) {
+      return {}; // what Kokkos (from 5.2 on with its namespace) does before it frees an array that has become too small
     }
     break;
   case kokkos_event::deep_copy: // on a host there is nothing to stage; test_bytes_copied.cpp counts the bytes of others
@@ -146,6 +147,7 @@ TEST_CASE("of Kokkos' own fences only those for results are admitted, and on the
   };
   CHECK(fault_of("oktopk::buffer::reserve", own) == "");
   for (std::string const label : {
+           "Kokkos::parallel_reduce: fence",
            "Kokkos::parallel_reduce: fence due to result being value, not view",
            "Kokkos::parallel_scan: fence due to result being a value, not a view",
            "Kokkos::Impl::ParallelReduce<Cuda, RangePolicy>::execute: Result Not Device Accessible",

@@ -198,12 +198,18 @@ TEST_CASE("what torch refuses is an error with the name of the call") {
   CHECK(outcome_of([] {
           process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup>());
         }).says("needs a process group"));
+  outcome const refused =
+      outcome_of([] { oktopk::detail::torch_call("send", [] { TORCH_CHECK(false, "one line\nand another"); }); });
+  CHECK(refused.code == fault::communication);
+  CHECK(refused.says("send: one line"));
+  CHECK_FALSE(refused.says("\n"));
   on_all_ranks([] {
     auto comm = connected();
     int number = 0;
-    outcome const heard = outcome_of([&] { comm.isend(bytes_of(number), world_size() + 5, phase::control); });
-    CHECK(heard.code == fault::communication);
-    CHECK(heard.says("send: "));
-    CHECK_FALSE(heard.says("\n"));
+    for (int const peer : {-1, world_size(), world_size() + 5}) {
+      outcome const heard = outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); });
+      CHECK(heard.code == fault::communication);
+      CHECK(heard.says("send: there is no rank " + std::to_string(peer)));
+    }
   });
 }

@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -229,6 +230,9 @@ private:
     int const tag = shared_->first_tag + static_cast<int>(use);
     request started(receives, peer, use);
     started.work_ = detail::torch_call(receives ? "recv" : "send", [&] {
+      if (peer < 0 || peer >= size()) { // not every process group says so
+        throw std::out_of_range("there is no rank " + std::to_string(peer));
+      }
       return receives ? shared_->group->recv(tensors, peer, tag) : shared_->group->send(tensors, peer, tag);
     });
     return started;
