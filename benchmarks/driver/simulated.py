@@ -55,7 +55,8 @@ def add_options(parser):
                         help="what MPI_Allreduce does, in SMPI's words; rab_rdb is Rabenseifner's")
     parser.add_argument("--platform", type=pathlib.Path, metavar="FILE",
                         default=HERE / "piz_daint.xml",
-                        help="of SimGrid, with hosts nid0, nid1, ...")
+                        help="of SimGrid, with hosts nid0, nid1, ..., of which "
+                        f"each {GROUP} are a group")
 
 
 def check_memory(name, base, ranks, length):

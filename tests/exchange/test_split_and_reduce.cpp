@@ -322,6 +322,7 @@ TEST_CASE(
     device_part<format> const given(selection_of<float>(comm.rank(), 9, 0));
     auto call = call_on(counted, length);
     auto const found = phase.run(call, given.entries, boundaries, length);
+    auto const own = static_cast<std::size_t>(comm.rank());
     std::vector<std::int64_t> indices;
     for (auto const& losses : {found.losses_below, found.losses_above}) {
       for (auto const& each : losses) {
@@ -330,6 +331,13 @@ TEST_CASE(
       }
     }
     CHECK(std::ranges::is_sorted(indices, std::less_equal<>()));
+    std::int64_t below = 0;
+    for (auto const& each : found.losses_below) {
+      below += each.size();
+    }
+    CHECK(std::ranges::lower_bound(indices, boundaries[own]) - indices.begin() == below);
+    CHECK(std::ranges::lower_bound(indices, boundaries[own + 1]) - indices.begin() == below);
+    CHECK_FALSE(indices.empty());
   });
 }
 

@@ -105,7 +105,8 @@ std::vector<int> groups_of(Schedule const& how, int ranks, std::int64_t length, 
 /// In one stage, unless the schedule cuts the ranks into groups (`radix`): P-1 messages each way, one per peer, each
 /// with a header of 2 words: the number of its entries, or the sender's fault. At most the selection is sent: 2k(P-1)/P
 /// words in COO where it lies evenly over the regions, 2k at worst. A later stage has a message for each other group
-/// and headers of 4 words, which name the faulty rank, too. While one bucket's messages are in flight the previous
+/// and headers of 4 words, which name the faulty rank, too; the selection is then brought into the order of the groups
+/// first, in one pass, and so are the losses of a lossy format afterwards. While one bucket's messages are in flight the previous
 /// bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one bucket
 /// follows the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>

@@ -31,7 +31,7 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 /// layer, and is even in the entries that ranks select, in their sums and in the result, in every call. A call takes two
 /// passes more, over its selection and its result, which put the blocks of a region together; each searches the list for
 /// the begin of all P x `blocks` blocks, so blocks should have more entries than one.
-/// Memory: two lists of k entries and three arrays of P x `blocks` numbers. Of sums that are equal in magnitude the first
+/// Memory: two lists of k entries and five arrays of P x `blocks` numbers. Of sums that are equal in magnitude the first
 /// in the order of regions is chosen.
 struct uniform {
   struct options {
