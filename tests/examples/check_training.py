@@ -10,7 +10,7 @@ import re
 import struct
 
 import pytest
-from conftest import VERSION, read_rows, run
+from conftest import VERSION, read_rows, run, succeed
 
 RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 1
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
@@ -169,6 +169,37 @@ def test_words(command):
     words = [float(row["words_so_far"]) for row in rows]
     assert len(rows) == 2 * EPOCHS and 0 < words[-1] < 0.4 * words[EPOCHS - 1]
     assert "| ok_topk(format=packed, values=sign) |" in said
+
+
+def fashion_mnist(folder, count):
+    """The first images of Fashion-MNIST, as files of their own."""
+    source = pathlib.Path("/usr/share/datasets/fashion-mnist")
+    for prefix in ("train", "t10k"):
+        for kind, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
+            name = f"{prefix}-{kind}-ubyte.gz"
+            with gzip.open(source / name) as whole, gzip.open(folder / name, "wb", 1) as part:
+                start = whole.read(header)
+                part.write(start[:4] + struct.pack(">i", count) + start[8:] + whole.read(count * size))
+
+
+def test_words_of_real_gradients(tmp_path, mpi_program):
+    """With regions that are even in every call, no rank of 16 sends or receives more than 1.15 times 4k(P-1)/P words: in
+    any of the first calls, those that make regions included. The ring adds no words for parts that are uneven."""
+    bench = mpi_program.path.parents[1] / "benchmarks" / "oktopk_bench"
+    if not bench.exists():
+        pytest.skip("oktopk_bench is not built")
+    ranks, calls = 16, range(1, 7)
+    fashion_mnist(tmp_path, ranks * BATCH * len(calls))
+    mpi_program.succeed(ranks, "--data", tmp_path, "--batch", BATCH, "--epochs", 1, "--density", DENSITY,
+                        "--dump", tmp_path, "--dump-at", ",".join(map(str, calls)))
+    files = ",".join(f"{tmp_path}/accumulator.{call}.{{rank}}.f32" for call in calls)
+    succeed(bench, "--in-process", ranks, "--algorithm", "ok_topk(partition=sampled(check_from=0),gather=ring)",
+            "--input", files, "--k", K, "--no-verify", "--csv", tmp_path / "steps.csv")
+    rows = read_rows(tmp_path / "steps.csv")
+    assert len(rows) == len(calls)
+    for row in rows:
+        for words in ("words_sent_max", "words_received_max"):
+            assert 2 * K < float(row[words]) <= 1.15 * 4 * K * (ranks - 1) / ranks, row
 
 
 def test_version(mpi_program):
