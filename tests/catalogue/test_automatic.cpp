@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -29,6 +30,18 @@
 #include <vector>
 
 #include <unistd.h>
+
+// The clock of a network that takes its time, where the linker can put it in the place of std::chrono::steady_clock: what
+// else the machine does takes none.
+std::optional<std::chrono::steady_clock::time_point> network_clock;
+
+#ifdef OKTOPK_CAN_WRAP_CLOCK
+std::chrono::steady_clock::time_point real_now() asm("__real__ZNSt6chrono3_V212steady_clock3nowEv");
+std::chrono::steady_clock::time_point now_of_network() asm("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
+std::chrono::steady_clock::time_point now_of_network() {
+  return network_clock ? *network_clock : real_now();
+}
+#endif
 
 namespace {
 
@@ -50,6 +63,18 @@ Kokkos::View<float*, E> gradient_of(int rank, int iteration, std::int64_t n = le
   }
   return gradient;
 }
+
+/// While it lives only messages take time.
+struct network_clock_alone {
+  network_clock_alone() {
+#ifdef OKTOPK_CAN_WRAP_CLOCK
+    network_clock = real_now();
+#endif
+  }
+  ~network_clock_alone() { network_clock.reset(); }
+  network_clock_alone(network_clock_alone const&) = delete;
+  network_clock_alone& operator=(network_clock_alone const&) = delete;
+};
 
 /// Ranks of this process whose network may take its time: a message leaves when its bytes have passed, and some long ones
 /// are late, as where another program has the processor. All copies share the speed and the number of late ones.
@@ -86,8 +111,14 @@ public:
 
 private:
   void pass(std::size_t bytes) const {
-    if (seconds_per_byte_ != nullptr) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) * *seconds_per_byte_));
+    if (seconds_per_byte_ == nullptr) {
+      return;
+    }
+    std::chrono::duration<double> const time(static_cast<double>(bytes) * *seconds_per_byte_ + 1e-6);
+    if (network_clock) {
+      *network_clock += std::chrono::duration_cast<std::chrono::steady_clock::duration>(time);
+    } else {
+      std::this_thread::sleep_for(time);
     }
   }
 
@@ -120,12 +151,14 @@ machine_model network(double latency, double seconds_per_byte) {
 } // namespace
 
 TEST_CASE("automatic: the expected bytes of a scheme are those that it sends", "[automatic]") {
-  for (int const ranks : {2, 3, 4, 8}) {
-    for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = k}, ranks)) {
+  for (int const ranks : {2, 3, 4, 8, 16}) {
+    std::int64_t const selected = ranks > 8 ? 10 * k : k; // stages split a share again
+    for (forecast const& each :
+         catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = selected}, ranks)) {
       double sent = 0;
       in_process::run(ranks, [&](in_process_communicator plain) {
         C comm(plain);
-        auto allreduce = make_allreduce(E(), comm, each.text, {.length = length, .k = k});
+        auto allreduce = make_allreduce(E(), comm, each.text, {.length = length, .k = selected});
         for (int iteration = 0; iteration < 4; ++iteration) { // regions are made anew before 0, 1 and 2
           comm.reset();
           allreduce(gradient_of(comm.rank(), iteration));
@@ -166,7 +199,37 @@ TEST_CASE("automatic: a slow network gets few bytes, a fast one few messages and
   CHECK_THAT(first_choice(fast_network, allowed_sums::exact, false), Catch::Matchers::StartsWith("ok_topk"));
 }
 
+TEST_CASE("automatic: on many ranks the machine decides in how many messages ok_topk reduces", "[automatic]") {
+  auto const best = [](int ranks, machine_model const& machine) {
+    auto all = catalogue::forecast_all<E, float, std::int32_t>({.length = 1000 * length, .k = 1000 * k}, ranks);
+    std::erase_if(all, [](forecast const& each) { return !each.text.starts_with("ok_topk") || each.rounded; });
+    return std::ranges::min_element(all, {},
+                                    [&](forecast const& each) { return machine.seconds(each.cost, each.format); })
+        ->text;
+  };
+  machine_model few = network(1e-4, 1e-12);
+  CHECK_THAT(best(64, few), Catch::Matchers::ContainsSubstring("reduce=radix(8)"));
+  few.beside = few.latency;
+  CHECK_THAT(best(64, few), Catch::Matchers::ContainsSubstring("reduce=radix(4)"));
+  CHECK_THAT(best(64, network(1e-9, 1e-6)), !Catch::Matchers::ContainsSubstring("reduce"));
+  CHECK_THAT(best(8, few), !Catch::Matchers::ContainsSubstring("reduce")); // where it saves next to nothing
+  for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = k}, 64)) {
+    CHECK((!each.exact || each.text.find("reduce") == each.text.npos)); // other sums, to the bit
+  }
+  std::set<std::string> formats; // one radix of each, so that other schemes are tried, too
+  in_process::run(16, [&](in_process_communicator plain) {
+    chosen const made(E(), C(plain), {.length = length, .k = k, .sums = allowed_sums::rounded, .machine = few});
+    for (forecast const& each : made.forecasts()) {
+      if (plain.rank() == 0 && each.text.find("reduce") != each.text.npos) {
+        CHECK(formats.insert(each.format).second);
+      }
+    }
+  });
+  CHECK(formats.size() == 3);
+}
+
 TEST_CASE("automatic: a change of the network is learnt in a few calls, with one switch at most", "[automatic]") {
+  network_clock_alone const only;
   std::atomic<double> seconds_per_byte = 0;
   std::vector<std::vector<std::string>> told(2);
   in_process::run(2, [&](in_process_communicator plain) {
@@ -295,6 +358,7 @@ TEST_CASE("automatic: regions that are full go dense in the sum, and that is amo
 }
 
 TEST_CASE("automatic: a density is fitted to the time of a call, follows the network, and is saved", "[automatic]") {
+  network_clock_alone const only;
   std::atomic<double> seconds_per_byte = 0;
   chosen::state_type saved;
   in_process::run(2, [&](in_process_communicator plain) {
