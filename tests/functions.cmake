@@ -123,7 +123,7 @@ endfunction()
 
 # Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
 # their own things of names that others have, too.
-set(oktopk_folders_in_batches algorithm comm core dense exchange select)
+set(oktopk_folders_in_batches algorithm comm core dense exchange select sgd tools training)
 set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
   algorithm/test_every_algorithm.cpp algorithm/test_other_transports.cpp dense/test_interrupted_calls.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

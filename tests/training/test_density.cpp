@@ -12,6 +12,8 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/training/density.hpp>
 
+namespace test_of_density {
+
 using namespace oktopk_tests;
 using oktopk::adaptive_density;
 using oktopk::density_schedule;
@@ -140,3 +142,5 @@ TEMPLATE_TEST_CASE("all ranks adapt alike to their gradients, agree on k, and st
     CHECK(std::count(ks.begin(), ks.end(), 30) == 13);
   });
 }
+
+} // namespace test_of_density

@@ -8,6 +8,8 @@
 
 #include <oktopk/training/norm.hpp>
 
+namespace test_of_norm {
+
 using namespace oktopk_tests;
 using oktopk::detail::wide_number;
 
@@ -95,3 +97,5 @@ TEST_CASE("the factor to a norm is 1 below it, and is known where a double is to
   CHECK(!wide_number::of(1e-40).underflows<double>());
   CHECK(!wide_number::of(0).underflows<float>());
 }
+
+} // namespace test_of_norm
