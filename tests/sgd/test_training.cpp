@@ -17,8 +17,6 @@
 #include <unistd.h>
 #endif
 
-namespace test_of_training {
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
@@ -169,5 +167,3 @@ TEST_CASE("10,000 iterations on 4 ranks without growth of memory") {
   CHECK(after.heap <= before.heap + 16384);
   CHECK(after.resident <= before.resident + (1 << 20));
 }
-
-} // namespace test_of_training

@@ -12,8 +12,6 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/comm/decorator.hpp>
 
-namespace test_of_allocations {
-
 using namespace oktopk_tests;
 
 namespace {
@@ -93,5 +91,3 @@ TEST_CASE("gtopk allocates nothing between its first message and its last, in it
     }
   }
 }
-
-} // namespace test_of_allocations

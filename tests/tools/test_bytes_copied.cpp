@@ -16,8 +16,6 @@
 
 // What crosses the bus between a device and its host: what goes on the wire, and no dense vector, ever. Over a
 // communicator that reaches no memory of kernels this can be counted on a CPU, too.
-namespace test_of_bytes_copied {
-
 using namespace oktopk_tests;
 
 namespace {
@@ -104,5 +102,3 @@ TEST_CASE("no more bytes are copied than travel, and that is much less than a de
     CHECK(seen.largest < dense_bytes / 4);
   }
 }
-
-} // namespace test_of_bytes_copied

@@ -13,8 +13,6 @@
 #include <oktopk/comm/self.hpp>
 #include <oktopk/training/density.hpp>
 
-namespace test_of_density {
-
 using namespace oktopk_tests;
 using oktopk::adaptive_density;
 using oktopk::density_schedule;
@@ -144,5 +142,3 @@ TEMPLATE_TEST_CASE("all ranks adapt alike to their gradients, agree on k, and st
     CHECK(std::count(ks.begin(), ks.end(), 30) == 13);
   });
 }
-
-} // namespace test_of_density

@@ -8,8 +8,6 @@
 
 #include <oktopk/training/norm.hpp>
 
-namespace test_of_norm {
-
 using namespace oktopk_tests;
 using oktopk::detail::wide_number;
 
@@ -97,5 +95,3 @@ TEST_CASE("the factor to a norm is 1 below it, and is known where a double is to
   CHECK(!wide_number::of(1e-40).underflows<double>());
   CHECK(!wide_number::of(0).underflows<float>());
 }
-
-} // namespace test_of_norm
