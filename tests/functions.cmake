@@ -22,15 +22,24 @@ while(oktopk_page MATCHES "```cpp\n(#include <[^`]*)```")
   configure_file(${oktopk_page_header}.in ${oktopk_page_header} COPYONLY) # keeps one that is the same
 endwhile()
 
-# oktopk_test_main(<name> [<definition>...]): the compiled main program of test executables.
+# oktopk_test_main(<name> [<definition>...]): the compiled main program of test executables. Catch2 2 is compiled in it,
+# once for all.
 function(oktopk_test_main name)
-  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
+  set(parts ${name})
+  if(NOT TARGET test_runner)
+    add_library(test_runner OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
+    list(APPEND parts test_runner)
+  endif()
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/tests/world.cpp)
   target_compile_definitions(${name} PRIVATE ${ARGN})
-  target_link_libraries(${name} PUBLIC oktopk::oktopk Catch2::Catch2)
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests ${oktopk_page_headers})
-  oktopk_developer_flags(${name})
-  # Catch2 2 is compiled in it: slow to optimise, and none of it is measured.
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
+  foreach(part IN LISTS parts)
+    target_link_libraries(${part} PUBLIC oktopk::oktopk Catch2::Catch2)
+    target_include_directories(${part} PUBLIC ${PROJECT_SOURCE_DIR}/tests ${oktopk_page_headers})
+    oktopk_developer_flags(${part})
+    # Slow to optimise, and none of it is measured.
+    target_compile_options(${part} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
+  endforeach()
+  target_sources(${name} INTERFACE $<TARGET_OBJECTS:test_runner>)
 endfunction()
 
 # Where headers are compiled once for many files.
@@ -114,7 +123,7 @@ endfunction()
 
 # Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
 # their own things of names that others have, too.
-set(oktopk_folders_in_batches algorithm comm core dense exchange select)
+set(oktopk_folders_in_batches algorithm comm core dense exchange select sgd tools training)
 set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
   algorithm/test_every_algorithm.cpp algorithm/test_other_transports.cpp dense/test_interrupted_calls.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -1,20 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The main program of every test executable, for Catch2 2 and 3: with ranks of MPI (OKTOPK_TESTS_WITH_MPI), with ranks
-// that the environment numbers, in RANK and WORLD_SIZE (OKTOPK_TESTS_WITH_RANKS), and without.
+// The main program of every test executable, for Catch2 2 and 3, whatever its ranks are (world.cpp): to compile Catch2 takes
+// long.
 
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
 #include "support/watchdog.hpp"
+#include "support/world.hpp"
 
 #include <Kokkos_Core.hpp>
 
-#ifdef OKTOPK_TESTS_WITH_MPI
-#include <mpi.h>
-#endif
-
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -47,42 +43,6 @@ public:
 
 CATCH_REGISTER_LISTENER(watched)
 
-#if defined(OKTOPK_TESTS_WITH_MPI)
-
-struct world {
-  world(int& argc, char**& argv) {
-    int level = MPI_THREAD_SINGLE; // what is given, tests of other threads look at
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-  }
-
-  world(world const&) = delete;
-  world& operator=(world const&) = delete;
-  ~world() { MPI_Finalize(); }
-
-  int rank = 0;
-  int size = 1;
-};
-
-#elif defined(OKTOPK_TESTS_WITH_RANKS)
-
-struct world {
-  world(int&, char**&) : rank(number_in("RANK")), size(number_in("WORLD_SIZE")) {}
-
-  static int number_in(char const* variable) {
-    char const* const text = std::getenv(variable);
-    return text == nullptr ? 0 : std::atoi(text);
-  }
-
-  int rank;
-  int size;
-};
-
-#endif
-
-#if defined(OKTOPK_TESTS_WITH_MPI) || defined(OKTOPK_TESTS_WITH_RANKS)
-
 // All ranks run all test cases; rank 0 reports, and another rank's report is shown only if it has something to say.
 class processes {
 public:
@@ -101,9 +61,7 @@ public:
     }
   }
 
-  std::string name() const {
-    return "oktopk tests, rank " + std::to_string(world_.rank) + " of " + std::to_string(world_.size);
-  }
+  std::string const& name() const { return world_.name; }
 
   void show_held_back() const {
     if (world_.rank != 0) {
@@ -112,22 +70,10 @@ public:
   }
 
 private:
-  world const world_;
+  oktopk_tests::world const world_;
   std::ostringstream held_back_;
   std::streambuf* stdout_ = nullptr;
 };
-
-#else
-
-class processes {
-public:
-  processes(int&, char**&) {}
-
-  std::string name() const { return "oktopk tests"; }
-  void show_held_back() const {}
-};
-
-#endif
 
 } // namespace
 

@@ -10,15 +10,12 @@
 #include "run.hpp"
 #include "verify.hpp"
 
+#include "programs/added_codecs.hpp"
 #include "programs/pending_file.hpp"
 #include "programs/progress.hpp"
 #include "programs/together.hpp"
 
-#include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/core/checkpoint.hpp>
-#ifdef OKTOPK_BENCH_WITH_ZFP
-#include <oktopk/catalogue/with_zfp.hpp>
-#endif
+#include <oktopk/catalogue/catalogue.hpp>
 
 #include <algorithm>
 #include <array>
@@ -33,16 +30,6 @@
 #include <vector>
 
 namespace oktopk_bench {
-
-/// The codecs that this build has beside the library's own.
-template <oktopk::execution_space E = Kokkos::DefaultHostExecutionSpace>
-std::span<oktopk::catalogue::added_codec<E> const> added_codecs() {
-#ifdef OKTOPK_BENCH_WITH_ZFP
-  return oktopk::zfp_codec<E>();
-#else
-  return {};
-#endif
-}
 
 /// No decorator around the communicator of the algorithms.
 template <oktopk::communicator Comm>
@@ -113,7 +100,7 @@ private:
     counting counted{timed<Comm>(comm_)};
     allreduce algorithm = oktopk::make_allreduce(exec_, decorated(counted), text,
                                                  {.length = input_->length(), .k = asked_.k, .density = asked_.density},
-                                                 added_codecs<space>());
+                                                 oktopk_programs::added_codecs<space>());
     promised_ = promises_of(text);
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
     bool const is_yardstick = std::is_same_v<decorated, counting> && algorithm.name() == "dense";
@@ -167,35 +154,13 @@ private:
       });
     }
     if (asked_.verify) {
-      auto const boundaries = boundaries_of(algorithm);
+      // Where nothing is rounded it makes no difference who adds up. Of blocks that are dealt out the owners are not told.
+      std::vector<std::int64_t> boundaries;
+      if (!promised_.rounding.empty() && promised_.contiguous) {
+        boundaries = boundaries_of(algorithm, comm_.size());
+      }
       verify(comm_, call, host_, result_of(update), algorithm.last_call(), promised_, algorithm.k(), boundaries);
     }
-  }
-
-  /// Of the regions of the last call: Ok-Topk's are in its state, the others' are even.
-  std::vector<std::int64_t> boundaries_of(allreduce const& algorithm) const {
-    std::vector<std::int64_t> boundaries;
-    // Where nothing is rounded it makes no difference who adds up. Of blocks that are dealt out the owners are not told.
-    if (promised_.rounding.empty() || !promised_.contiguous) {
-      return boundaries;
-    }
-    for (std::int64_t rank = 0, ranks = comm_.size(); rank <= ranks; ++rank) {
-      std::int64_t const more = std::min(rank, algorithm.length() % ranks);
-      boundaries.push_back(algorithm.length() / ranks * rank + more);
-    }
-    auto const take_from = [&]<class Allreduce>(std::type_identity<Allreduce>) {
-      auto const& checkpoint = algorithm.state().checkpoint;
-      std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
-      boundaries = oktopk::load<typename Allreduce::state_type>(in).boundaries;
-    };
-    using format = oktopk::coo<>; // the state does not depend on it
-    if (algorithm.name() == "ok_topk") {
-      take_from(std::type_identity<oktopk::catalogue::any_ok_topk<space, oktopk::any_communicator, format>>());
-    } else if (algorithm.name() == "paper_ok_topk") {
-      take_from(std::type_identity<oktopk::paper_ok_topk<space, oktopk::any_communicator,
-                                                         oktopk::with_format<format, oktopk::paper_policies>>>());
-    }
-    return boundaries;
   }
 
   void finish() {

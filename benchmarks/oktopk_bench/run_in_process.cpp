@@ -12,7 +12,7 @@
 namespace oktopk_bench {
 
 std::string list_text() {
-  return oktopk::catalogue_text(added_codecs());
+  return oktopk::catalogue_text(oktopk_programs::added_codecs());
 }
 
 int run_in_process(command_line const& read) {

@@ -2,28 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "allreduce.hpp"
 
-#include <oktopk/catalogue/catalogue.hpp>
-#ifdef FASHION_WITH_ZFP
-#include <oktopk/catalogue/with_zfp.hpp>
-#endif
+#include "programs/added_codecs.hpp"
 
 namespace fashion {
 
 allreduce make_allreduce(execution const& exec, communicator const& comm, options const& how, std::int64_t length) {
-  oktopk::gradient_size const size{.length = length, .k = {}, .density = how.density};
-#ifdef FASHION_WITH_ZFP
-  return oktopk::make_allreduce(exec, comm, how.algorithm, size, oktopk::zfp_codec<execution>());
-#else
-  return oktopk::make_allreduce(exec, comm, how.algorithm, size);
-#endif
+  return oktopk::make_allreduce(exec, comm, how.algorithm, {.length = length, .k = {}, .density = how.density},
+                                oktopk_programs::added_codecs<execution>());
 }
 
 std::string list_text() {
-#ifdef FASHION_WITH_ZFP
-  return oktopk::catalogue_text(oktopk::zfp_codec());
-#else
-  return oktopk::catalogue_text();
-#endif
+  return oktopk::catalogue_text(oktopk_programs::added_codecs());
 }
 
 } // namespace fashion

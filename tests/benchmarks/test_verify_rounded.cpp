@@ -5,7 +5,7 @@
 // every rank.
 #include <oktopk_bench/verify.hpp>
 
-#include <oktopk/catalogue/algorithms.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/in_process.hpp>
 
 #include "support/catch.hpp"
@@ -21,11 +21,11 @@ using namespace oktopk;
 using oktopk_bench::host_result;
 using oktopk_bench::space;
 using comm_type = in_process_communicator;
-using format = catalogue::any_packed<float, std::int32_t>;
-using own = catalogue::any_ok_topk<space, comm_type, format>;
-using all_to_all = topk_a<space, comm_type, oktopk::with_format<format>>;
-using scattered = topk_dsa<space, comm_type, oktopk::with_format<format>>;
-using tree = gtopk<space, comm_type, oktopk::with_format<format>>;
+
+std::string const own = "ok_topk";
+std::string const all_to_all = "topk_a";
+std::string const scattered = "topk_dsa";
+std::string const tree = "gtopk";
 
 std::vector<std::string> const codes{"bfloat16", "fixed8", "fixed4", "fixed2", "sign"};
 
@@ -41,13 +41,6 @@ struct call {
 
 using calls = std::vector<call>;
 
-format format_of(std::string const& code) {
-  auto const names = oktopk::detail::names_of(catalogue::value_codecs);
-  catalogue::any_values values;
-  values.chosen = static_cast<std::int32_t>(std::find(names.begin(), names.end(), code) - names.begin());
-  return format(values);
-}
-
 /// Heavy tails, in part the same on all ranks.
 std::vector<float> accumulator_of(int rank, std::int64_t length, unsigned seed) {
   std::mt19937 shared(seed);
@@ -61,40 +54,23 @@ std::vector<float> accumulator_of(int rank, std::int64_t length, unsigned seed) 
   return values;
 }
 
-template <class Allreduce>
-std::vector<std::int64_t> boundaries_of(Allreduce const& algorithm, int ranks) {
-  if constexpr (requires { algorithm.state().boundaries; }) {
-    return algorithm.state().boundaries;
-  } else {
-    std::vector<std::int64_t> boundaries;
-    for (std::int64_t rank = 0; rank <= ranks; ++rank) {
-      boundaries.push_back(algorithm.length() / ranks * rank + std::min(rank, algorithm.length() % ranks));
-    }
-    return boundaries;
-  }
-}
-
-/// The second call of an algorithm with these options, by rank.
-template <class Allreduce>
-calls made(int ranks, std::string const& code, typename Allreduce::options how = {}) {
-  if (how.length == 0) {
-    how.length = 3000;
-  }
-  how.k = how.k.value_or(150);
-  how.format = format_of(code);
+/// The second call of an algorithm with this code and these options, by rank.
+calls made(std::string const& name, int ranks, std::string const& code, std::string const& options = {},
+           std::int64_t length = 3000, std::int64_t k = 150) {
+  std::string const text = name + "(format=packed(values=" + code + ")" + options + ")";
   calls all(static_cast<std::size_t>(ranks));
   in_process::run(ranks, [&](comm_type comm) {
-    Allreduce algorithm(space(), comm, how);
+    auto algorithm = make_allreduce(space(), comm, text, {.length = length, .k = k});
     call& mine = all[static_cast<std::size_t>(comm.rank())];
     for (unsigned seed = 1; seed < 3; ++seed) {
-      mine.accumulator = accumulator_of(comm.rank(), how.length, seed);
+      mine.accumulator = accumulator_of(comm.rank(), length, seed);
       Kokkos::View<float*, Kokkos::HostSpace> const host(mine.accumulator.data(), mine.accumulator.size());
       auto const view = Kokkos::create_mirror_view_and_copy(space::memory_space(), host);
       mine.result = oktopk_bench::result_of(algorithm(view));
     }
     mine.figures = algorithm.last_call();
-    mine.promised = oktopk_bench::promises_of<Allreduce>(how);
-    mine.boundaries = boundaries_of(algorithm, ranks);
+    mine.promised = oktopk_bench::promises_of(text);
+    mine.boundaries = oktopk_bench::boundaries_of(algorithm, ranks);
     mine.k = algorithm.k();
   });
   return all;
@@ -184,38 +160,35 @@ TEST_CASE("verify passes what the library rounds") {
   for (std::string const& code : codes) {
     for (int const ranks : {1, 3, 4}) {
       CAPTURE(code, ranks);
-      CHECK(verdict(made<own>(ranks, code)).text.empty());
-      CHECK(verdict(made<all_to_all>(ranks, code)).text.empty());
-      CHECK(verdict(made<scattered>(ranks, code)).text.empty());
-      CHECK(verdict(made<tree>(ranks, code)).text.empty());
-      CHECK(verdict(made<tree>(ranks, code, {.return_dropped = false})).text.empty());
+      CHECK(verdict(made(own, ranks, code)).text.empty());
+      CHECK(verdict(made(all_to_all, ranks, code)).text.empty());
+      CHECK(verdict(made(scattered, ranks, code)).text.empty());
+      CHECK(verdict(made(tree, ranks, code)).text.empty());
+      CHECK(verdict(made(tree, ranks, code, ", return_dropped=false")).text.empty());
     }
-    CHECK(verdict(made<own>(2, code, {.length = 4000, .k = 1500})).text.empty());
-    CHECK(verdict(made<own>(3, code, {.length = 300, .k = 300})).text.empty());
-    CHECK(verdict(made<own>(3, code, {.k = 0})).text.empty());
+    CHECK(verdict(made(own, 2, code, "", 4000, 1500)).text.empty());
+    CHECK(verdict(made(own, 3, code, "", 300, 300)).text.empty());
+    CHECK(verdict(made(own, 3, code, "", 3000, 0)).text.empty());
   }
 }
 
 TEST_CASE("verify passes rounded selections of any selector") {
   for (std::string const& code : codes) {
-    own::options how{};
-    how.local_select.chosen = oktopk::detail::choice_of<chunked>();
-    CHECK(verdict(made<own>(3, code, how)).text.empty());
-    how.local_select.chosen = oktopk::detail::choice_of<gaussian>();
-    how.global_select.chosen = oktopk::detail::choice_of<reused_threshold>();
-    CHECK(verdict(made<own>(3, code, how)).text.empty());
-    how.local_select.chosen = oktopk::detail::choice_of<reused_threshold>();
-    CHECK(verdict(made<own>(3, code, how)).text.empty());
+    for (std::string const options :
+         {"local=chunked", "local=gaussian, global=reused", "local=reused, global=reused"}) {
+      CAPTURE(code, options);
+      CHECK(verdict(made(own, 3, code, ", " + options)).text.empty());
+    }
   }
 }
 
 TEST_CASE("verify tells a value that is off by a unit of its code") {
   for (std::string const& code : codes) {
     CAPTURE(code);
-    auto all = made<own>(3, code);
+    auto all = made(own, 3, code);
     raise(all, code, some_place(all).index);
     CHECK(verdict(all).says("value at index " + std::to_string(some_place(all).index)));
-    auto of_tree = made<tree>(3, code);
+    auto of_tree = made(tree, 3, code);
     auto const index = of_tree[0].result.indices[20];
     raise(of_tree, code, index);
     auto const outcome = verdict(of_tree);
@@ -226,16 +199,16 @@ TEST_CASE("verify tells a value that is off by a unit of its code") {
 TEST_CASE("verify tells a sum that is rounded another way, though nothing is lost by it") {
   for (std::string const& code : codes) {
     CAPTURE(code);
-    auto all = made<own>(3, code);
+    auto all = made(own, 3, code);
     auto const [index, owner, giver] = some_place(all);
     take_back(all[owner], index, -raise(all, code, index));
     CHECK(verdict(all).says("but " + code + " makes"));
-    auto dense = made<scattered>(3, code);
+    auto dense = made(scattered, 3, code);
     auto const at = some_place(dense);
     take_back(dense[at.owner], at.index, -raise(dense, code, at.index));
     CHECK(verdict(dense).says("but " + code + " makes"));
   }
-  auto of_tree = made<tree>(3, "sign");
+  auto of_tree = made(tree, 3, "sign");
   for (call& each : of_tree) {
     each.result.values[3] *= 1.001F;
   }
@@ -245,7 +218,7 @@ TEST_CASE("verify tells a sum that is rounded another way, though nothing is los
 TEST_CASE("verify tells a contribution that is rounded another way, though nothing is lost by it") {
   for (std::string const& code : codes) {
     CAPTURE(code);
-    for (auto all : {made<own>(3, code), made<all_to_all>(3, code)}) {
+    for (auto all : {made(own, 3, code), made(all_to_all, 3, code)}) {
       // An entry that two ranks sent to another rank, which has the sum.
       auto const& given = all[0].result.contributed;
       auto const both = std::find_if(given.begin(), given.end(), [&](std::int64_t each) {
@@ -267,12 +240,12 @@ TEST_CASE("verify tells a returned entry that is lost") {
   };
   for (std::string const& code : codes) {
     CAPTURE(code);
-    auto all = made<own>(3, code);
+    auto all = made(own, 3, code);
     lose(all[1], 5);
     CHECK(verdict(all).says("returned entries are not those"));
   }
   for (std::string const code : {"exact", "sign"}) { // a tree returns what it drops
-    auto all = made<tree>(4, code);
+    auto all = made(tree, 4, code);
     auto const& mine = all[2].result;
     std::size_t at = 0;
     while (has(mine.indices, mine.returned_indices[at])) {
@@ -284,7 +257,7 @@ TEST_CASE("verify tells a returned entry that is lost") {
 }
 
 TEST_CASE("verify tells what was returned where nothing is rounded") {
-  auto all = made<own>(3, "exact");
+  auto all = made(own, 3, "exact");
   CHECK(verdict(all).text.empty());
   all[1].result.returned_indices = {7};
   all[1].result.returned_values = {0};
@@ -294,7 +267,7 @@ TEST_CASE("verify tells what was returned where nothing is rounded") {
 TEST_CASE("verify tells a larger rounded sum that is missing") {
   for (std::string const& code : codes) {
     CAPTURE(code);
-    auto all = made<own>(3, code);
+    auto all = made(own, 3, code);
     // One of an owner's own entries, which no message codes, and which is not in the result.
     bool planted = false;
     for (std::size_t rank = 0; rank < all.size() && !planted; ++rank) {
@@ -316,7 +289,7 @@ TEST_CASE("verify tells a larger rounded sum that is missing") {
 TEST_CASE("verify tells a rounded result of too few entries, and one that differs between ranks") {
   for (std::string const& code : codes) {
     CAPTURE(code);
-    auto all = made<own>(3, code);
+    auto all = made(own, 3, code);
     auto other = all;
     other[2].result.values[9] = -other[2].result.values[9];
     CHECK(verdict(other).says("digest"));

@@ -84,10 +84,11 @@ using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Code
 
 TEST_CASE("every algorithm of the list gives by text what its type gives") {
   check_twin<ok_topk<E, C>>("ok_topk");
-  check_twin<ok_topk<E, C, oktopk::with_format<coo_or_dense<>>>>("ok_topk(format=coo_or_dense)");
-  check_twin<ok_topk<E, C, oktopk::with_format<packed<>>>>("ok_topk(format=packed)");
-  check_twin<ok_topk<E, C, oktopk::with_format<packed<float, std::int32_t, bfloat16_values>>>>(
-      "ok_topk(format=packed, values=bfloat16)");
+  check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo_or_dense<>, gaussian, exact, uniform>>>(
+      "ok_topk(format=coo_or_dense, local_select=gaussian, partition=uniform)");
+  check_twin<ok_topk<E, C, oktopk_tests::policies_of<packed<float, std::int32_t, bfloat16_values>, chunked, exact>>>(
+      "ok_topk(format=packed, values=bfloat16, local_select=chunked)");
+  check_twin<topk_a<E, C, oktopk::with_format<packed<>>>>("topk_a(format=packed)");
   check_twin<gtopk<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<4>>>>>(
       "gtopk(format=packed, values=fixed4)");
   typename reusing::options reused;
@@ -103,11 +104,8 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
   check_twin<reusing>("ok_topk(local=reused(tau_prime=2, low=0.5), global=reused( low = 0.5, tau_prime=2 ), "
                       "partition=balanced(tau=2), bucket=2, ratio=1.5, message_entries=5)",
                       reused);
-  check_twin<gtopk<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<2>>>>>(
-      "gtopk(format=packed(values=fixed2))");
-  check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo<>, gaussian, exact, uniform>>>(
-      "ok_topk(local_select=gaussian, partition=uniform)");
-  check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo<>, chunked, exact>>>("ok_topk(local_select=chunked)");
+  check_twin<topk_a<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<2>>>>>(
+      "topk_a(format=packed(values=fixed2))");
   typename published::options paper;
   paper.local_select.tau_prime = 3;
   paper.global_select.tau_prime = 3;

@@ -9,6 +9,7 @@
 #include "support/collect.hpp"
 
 #include <oktopk/adam.hpp>
+#include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -127,9 +128,8 @@ TEST_CASE("a gradient that is not finite is named on all ranks") {
 }
 
 TEST_CASE("a gradient whose squares overflow is clipped") {
-  using of_doubles = oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<oktopk::coo<double>>>;
   oktopk::in_process::run(2, [](in_process_communicator comm) {
-    of_doubles allreduce(execution(), comm, {.length = 4, .k = 4});
+    oktopk::dense<execution, in_process_communicator, double> allreduce(execution(), comm, {.length = 4});
     oktopk::error_feedback feedback(allreduce, {.clip_norm = 1});
     auto const sums = to_vector(feedback(to_view(std::vector<double>(4, 1e200))).values());
     CHECK(sums.size() == 4);

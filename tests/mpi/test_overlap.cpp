@@ -8,10 +8,8 @@
 #include "support/mpi_ranks.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/bucketed.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
 
@@ -25,25 +23,19 @@ using oktopk::fault;
 
 namespace {
 
-using comm_type = oktopk::counted<oktopk::mpi_communicator>;
-using sparse = oktopk::ok_topk<host_execution, comm_type>;
-using gathered = oktopk::topk_a<host_execution, comm_type>;
-using everything = oktopk::dense<host_execution, comm_type>;
+using allreduce_type = oktopk::any_allreduce<host_execution>;
+using buckets_type = oktopk::bucketed<allreduce_type>;
 
 constexpr std::size_t tensors = 12;
 std::vector<std::int64_t> const lengths(tensors, 1500);
 
-comm_type world() {
-  return comm_type(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD));
+oktopk::any_communicator world() {
+  return oktopk::counted(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD));
 }
 
-template <class Allreduce>
-oktopk::bucketed<Allreduce> buckets_over(comm_type const& comm, bool overlap) {
+buckets_type buckets_over(oktopk::any_communicator const& comm, bool overlap, std::string const& text = "ok_topk") {
   auto const make = [&](bucket const& of) {
-    typename Allreduce::options how;
-    how.length = of.length;
-    SET_IF_THERE(how.k, 40);
-    return Allreduce(host_execution(), comm, how);
+    return oktopk::make_allreduce(host_execution(), comm, text, {.length = of.length, .k = 40});
   };
   return {host_execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 4000}, .overlap = overlap}};
 }
@@ -51,24 +43,22 @@ oktopk::bucketed<Allreduce> buckets_over(comm_type const& comm, bool overlap) {
 std::vector<vector_of<float>> gradients_of(int rank, int iteration) {
   std::vector<vector_of<float>> all;
   seeded numbers(static_cast<std::uint64_t>(1000 * iteration + rank));
-  for (std::int64_t const length : lengths) {
-    all.emplace_back("gradient", static_cast<std::size_t>(length));
-    for (std::int64_t i = 0; i < length; ++i) {
+  for (std::int64_t const each : lengths) {
+    all.emplace_back("gradient", static_cast<std::size_t>(each));
+    for (std::int64_t i = 0; i < each; ++i) {
       all.back()(i) = static_cast<float>(numbers.uniform() - 0.5);
     }
   }
   return all;
 }
 
-template <class Buckets>
-void hand_over(Buckets& buckets, std::vector<vector_of<float>> const& gradients) {
+void hand_over(buckets_type& buckets, std::vector<vector_of<float>> const& gradients) {
   for (std::size_t i = tensors; i-- > 0;) {
     buckets.ready(static_cast<int>(i), gradients[i]);
   }
 }
 
-template <class Buckets>
-std::vector<float> step(Buckets& buckets, int rank, int iteration) {
+std::vector<float> step(buckets_type& buckets, int rank, int iteration) {
   auto const gradients = gradients_of(rank, iteration);
   hand_over(buckets, gradients);
   buckets.wait();
@@ -90,25 +80,27 @@ void begin_kernel(char const*, std::uint32_t, std::uint64_t*) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("in the background buckets give the bits that they give on the caller's thread", "", sparse,
-                   gathered, everything) {
-  auto comm = world();
-  auto background = buckets_over<TestType>(comm, true);
-  auto own_thread = buckets_over<TestType>(comm, false);
-  REQUIRE(background.overlaps());
-  REQUIRE(!own_thread.overlaps());
-  for (int iteration = 0; iteration < 10; ++iteration) {
-    CHECK(bits(step(background, comm.rank(), iteration)) == bits(step(own_thread, comm.rank(), iteration)));
-    auto const& times = background.last_step();
-    CHECK(times.buckets.size() == background.plan().buckets.size());
-    CHECK(times.communication() > 0);
+TEST_CASE("in the background buckets give the bits that they give on the caller's thread") {
+  for (std::string const text : {"ok_topk", "topk_a", "dense"}) {
+    CAPTURE(text);
+    auto comm = world();
+    auto background = buckets_over(comm, true, text);
+    auto own_thread = buckets_over(comm, false, text);
+    REQUIRE(background.overlaps());
+    REQUIRE(!own_thread.overlaps());
+    for (int iteration = 0; iteration < 10; ++iteration) {
+      CHECK(bits(step(background, comm.rank(), iteration)) == bits(step(own_thread, comm.rank(), iteration)));
+      auto const& times = background.last_step();
+      CHECK(times.buckets.size() == background.plan().buckets.size());
+      CHECK(times.communication() > 0);
+    }
+    CHECK(bits(background.state().residual) == bits(own_thread.state().residual));
   }
-  CHECK(bits(background.state().residual) == bits(own_thread.state().residual));
 }
 
 TEST_CASE("communication goes on while the caller computes") {
   auto comm = world();
-  auto buckets = buckets_over<sparse>(comm, true);
+  auto buckets = buckets_over(comm, true);
   REQUIRE(buckets.overlaps());
   std::size_t const count = buckets.plan().buckets.size();
   std::atomic<std::size_t> begun = 0;
@@ -136,7 +128,7 @@ TEST_CASE("communication goes on while the caller computes") {
 
 TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
   auto comm = world();
-  auto buckets = buckets_over<sparse>(comm, true);
+  auto buckets = buckets_over(comm, true);
   auto const others = Kokkos::Tools::Experimental::get_callbacks();
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(begin_kernel);
   Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(begin_kernel);
@@ -171,7 +163,7 @@ TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
 
 TEST_CASE("an error in the background reaches every rank in wait, and the next step goes on") {
   auto comm = world();
-  auto buckets = buckets_over<sparse>(comm, true);
+  auto buckets = buckets_over(comm, true);
   step(buckets, comm.rank(), 0);
   auto const before = buckets.state();
   int const culprit = comm.size() - 1;

@@ -13,6 +13,8 @@
 
 #include <sstream>
 
+namespace test_of_adam {
+
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
@@ -161,3 +163,5 @@ TEST_CASE_ON(comm, ranks,
   CHECK(outcome_of([&] { optimizer.set_learning_rate(-1); }).code == fault::option_out_of_range);
   CHECK(optimizer.learning_rate() == 2e-4);
 }
+
+} // namespace test_of_adam

@@ -10,6 +10,8 @@
 #include <oktopk/sgd.hpp>
 
 // How an optimizer is made: without template arguments, with or without an instance of its own, and never as a copy.
+namespace test_of_construction {
+
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
@@ -99,3 +101,5 @@ TEST_CASE("sgd runs on the allreduce's instance and waits for the one it was giv
   check_instances<algorithm>({.length = length, .k = 500});
   check_instances<everything>({.length = length});
 }
+
+} // namespace test_of_construction

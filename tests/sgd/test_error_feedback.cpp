@@ -17,6 +17,8 @@
 #include <cstring>
 #include <stdexcept>
 
+namespace test_of_error_feedback {
+
 using namespace oktopk_tests;
 using oktopk::error_feedback;
 using oktopk::fault;
@@ -215,3 +217,5 @@ TEST_CASE("a hook that throws on one rank ends the call on all, with its fault, 
   check(oktopk::error(fault::bad_file, "the file is cut short"), fault::bad_file);
   check(oktopk::error(fault::timed_out, "of another communicator"), fault::caller_failed);
 }
+
+} // namespace test_of_error_feedback

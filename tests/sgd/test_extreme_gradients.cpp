@@ -15,6 +15,8 @@
 
 #include <sstream>
 
+namespace test_of_extreme_gradients {
+
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
@@ -128,3 +130,5 @@ TEST_CASE("a training that can be saved can be restored: error_feedback") {
 TEST_CASE("a training that can be saved can be restored: bucketed") {
   check_restored_over_all<in_buckets>();
 }
+
+} // namespace test_of_extreme_gradients

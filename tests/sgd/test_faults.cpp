@@ -11,6 +11,8 @@
 #include <oktopk/sgd.hpp>
 
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
+namespace test_of_faults {
+
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
@@ -189,3 +191,5 @@ TEMPLATE_TEST_CASE("a learning rate that is out of range for the values is refus
   });
   CHECK(unlike(fine, fault::none, "") == "");
 }
+
+} // namespace test_of_faults

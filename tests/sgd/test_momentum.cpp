@@ -11,6 +11,8 @@
 
 #include <oktopk/sgd.hpp>
 
+namespace test_of_momentum {
+
 using namespace oktopk_tests;
 using oktopk::error_feedback;
 using oktopk::fault;
@@ -221,3 +223,5 @@ TEST_CASE_ON(comm, ranks, "a state of another momentum is refused on every rank"
   auto const saved = without.state();
   CHECK(outcome_of([&] { with.restore(saved); }).code == fault::bad_state);
 }
+
+} // namespace test_of_momentum

@@ -14,6 +14,8 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/sgd.hpp>
 
+namespace test_of_survivors {
+
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
@@ -107,3 +109,5 @@ TEST_CASE("a state of buckets goes on with other ranks") {
     step(buckets, comm.rank());
   });
 }
+
+} // namespace test_of_survivors

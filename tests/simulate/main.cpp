@@ -15,22 +15,6 @@
 #include <iostream>
 #include <numeric>
 
-#ifdef OKTOPK_SIMULATE_CLOCKS
-
-std::chrono::steady_clock::time_point real_now() asm("__real__ZNSt6chrono3_V212steady_clock3nowEv");
-std::chrono::steady_clock::time_point now_of_rank() asm("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
-
-// What all code of this program calls for std::chrono::steady_clock::now().
-std::chrono::steady_clock::time_point now_of_rank() {
-  using clock = std::chrono::steady_clock;
-  auto* const rank = oktopk_simulate::rank_clock::at_work;
-  return rank == nullptr ? real_now()
-                         : clock::time_point(std::chrono::duration_cast<clock::duration>(
-                               std::chrono::duration<double>(rank->seconds())));
-}
-
-#endif
-
 namespace {
 
 using namespace oktopk_simulate;
@@ -61,9 +45,7 @@ bool run_one(plan const& all, std::uint64_t seed, double seconds, counts& done) 
 
 int main(int argc, char** argv) {
   plan all;
-#ifdef OKTOPK_SIMULATE_CLOCKS
-  all.clocks = true;
-#endif
+  all.clocks = has_rank_clocks;
   all.program = argv[0];
   double deadline = std::chrono::duration<double>(all.deadline).count();
   double seed_seconds = 100; // a long seed takes 4, and under sanitizers 40

@@ -77,7 +77,7 @@ private:
 } // namespace oktopk_tests
 
 /// A test case all of whose body runs by `on_all_ranks`.
-#define TEST_CASE_ON_ALL_RANKS(...) OKTOPK_TESTS_ON_ALL_RANKS(OKTOPK_TESTS_BODY_AT(__LINE__), __VA_ARGS__)
+#define TEST_CASE_ON_ALL_RANKS(...) OKTOPK_TESTS_ON_ALL_RANKS(OKTOPK_TESTS_BODY_AT(__COUNTER__), __VA_ARGS__)
 #define OKTOPK_TESTS_ON_ALL_RANKS(body, ...)                                                                           \
   static void body();                                                                                                  \
   TEST_CASE(__VA_ARGS__) {                                                                                             \

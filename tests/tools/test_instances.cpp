@@ -17,6 +17,8 @@
 #include <optional>
 
 // Two allreduces on two instances of the execution space, as of two layers or two models in one program.
+namespace test_of_instances {
+
 using namespace oktopk_tests;
 
 namespace {
@@ -190,3 +192,5 @@ TEST_CASE("a call launches on its own instance and waits for no other") {
 }
 
 #endif
+
+} // namespace test_of_instances

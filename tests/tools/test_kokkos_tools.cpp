@@ -16,6 +16,8 @@
 #include <string_view>
 
 // What a profiler sees of the library, and that in a steady state it sees no allocation and no fence of everything.
+namespace test_of_kokkos_tools {
+
 using namespace oktopk_tests;
 
 namespace {
@@ -218,3 +220,5 @@ TEMPLATE_TEST_CASE("training: labels, instance, and nothing allocated in a stead
     };
   });
 }
+
+} // namespace test_of_kokkos_tools

@@ -15,6 +15,8 @@
 
 #include <exception>
 
+namespace test_of_bucket_engine {
+
 using namespace oktopk_tests;
 using oktopk::bucket;
 using oktopk::fault;
@@ -211,3 +213,5 @@ TEST_CASE("a residual that decays has its share in the next call, and stays as i
     CHECK(outcome_of([&] { oktopk::error_feedback(buckets.at(0).allreduce, how); }).says("residual_decay"));
   });
 }
+
+} // namespace test_of_bucket_engine

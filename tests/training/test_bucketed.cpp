@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+namespace test_of_bucketed {
+
 using namespace oktopk_tests;
 using oktopk::bucket;
 using oktopk::fault;
@@ -475,3 +477,5 @@ TEST_CASE_ON(comm, 1, "a step begins with the first thing that happens in it, an
   buckets.wait();
   CHECK(std::chrono::duration<double>(buckets.last_step().wait_ended) <= std::chrono::steady_clock::now() - before);
 }
+
+} // namespace test_of_bucketed

@@ -10,6 +10,7 @@
 #include "support/foreign_transport.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/self.hpp>
 #include <oktopk/training/density.hpp>
 
 using namespace oktopk_tests;
@@ -19,10 +20,14 @@ using oktopk::fault;
 
 namespace {
 
-std::vector<double> densities_after(adaptive_density<execution>& schedule, std::vector<double> const& norms) {
+using adaptive = adaptive_density<execution, double>;
+
+/// After each gradient of one value.
+std::vector<double> densities_after(adaptive& schedule, std::vector<double> const& norms) {
+  oktopk::self_communicator alone;
   std::vector<double> densities;
   for (double const norm : norms) {
-    schedule.observe_norm(norm);
+    schedule.observe(execution(), alone, to_view(std::vector<double>{norm}));
     densities.push_back(schedule.density());
   }
   return densities;
@@ -63,31 +68,28 @@ TEST_CASE("schedules that make no sense have a problem") {
   CHECK(!density_schedule{.density = 0.5, .initial = 0.25}.problem().empty());
   CHECK(!density_schedule{.warm_up = -1}.problem().empty());
   CHECK(!density_schedule{.stages = 0}.problem().empty());
-  using adaptive = adaptive_density<execution>;
   CHECK(outcome_of([] { adaptive({.low = 0.2, .high = 0.1}); }).code == fault::option_out_of_range);
   CHECK(outcome_of([] { adaptive({.threshold = 0}); }).code == fault::option_out_of_range);
   CHECK(outcome_of([] { adaptive({.window = 0}); }).code == fault::option_out_of_range);
 }
 
 TEST_CASE("a density that adapts is high at first and where norms change fast, else low") {
-  adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
+  adaptive schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
   CHECK(densities_after(schedule, {10, 10, 9, 9, 9, 9, 2, 2, 2, 2}) ==
         std::vector<double>{0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.1, 0.1, 0.01});
-  adaptive_density<execution> resumed({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
+  adaptive resumed({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
   resumed.restore(schedule.state());
   CHECK(resumed.density() == 0.01);
   CHECK(resumed.k(1000) == 10);
 }
 
 TEST_CASE("norms of 0 do not change, and a norm that comes up from 0 does") {
-  adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 1});
+  adaptive schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 1});
   CHECK(densities_after(schedule, {1, 1, 0, 0, 0, 1e-310, 1e-310}) ==
         std::vector<double>{0.1, 0.01, 0.1, 0.01, 0.01, 0.1, 0.01});
-  CHECK(outcome_of([&] { schedule.observe_norm(-1); }).code == fault::option_out_of_range);
 }
 
 TEST_CASE("a damaged state of an adaptive density is refused, with a communicator on every rank") {
-  using adaptive = adaptive_density<execution>;
   double const infinity = std::numeric_limits<double>::infinity();
   for (adaptive::state_type const& bad :
        {adaptive::state_type{-5, 1, 1}, adaptive::state_type{4, std::nan(""), 1}, adaptive::state_type{4, infinity, 0},
@@ -95,7 +97,7 @@ TEST_CASE("a damaged state of an adaptive density is refused, with a communicato
         adaptive::state_type{std::numeric_limits<std::int64_t>::max(), 1, 1}}) {
     CAPTURE(bad.iterations, bad.last, bad.is_high);
     adaptive alone({.window = 2});
-    alone.observe_norm(3);
+    densities_after(alone, {3});
     CHECK(outcome_of([&] { alone.restore(bad); }).code == fault::bad_state);
     CHECK(alone.state().iterations == 1);
     CHECK(alone.density() == 0.1);

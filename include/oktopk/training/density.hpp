@@ -115,7 +115,9 @@ public:
   /// Takes the gradient of an iteration on this rank; returns true if the density has changed. Collective.
   template <communicator Comm, class Gradient>
   bool observe(E const& exec, Comm& comm, Gradient const& gradient) {
-    if (!ends_window_with(static_cast<double>(norm_.of(exec, gradient)))) {
+    sum_of_rank_ += static_cast<double>(norm_.of(exec, gradient));
+    if ((state_.iterations + 1) % how_.window != 0) {
+      state_.iterations += 1;
       return false;
     }
     // By control messages, because bulk messages may not reach host memory.
@@ -124,15 +126,6 @@ public:
     allgather(comm, std::span<double const>(&mine, 1), std::span<double>(sums_), phase::control, workspace_);
     double const sum = std::accumulate(sums_.begin(), sums_.end(), 0.0); // in rank order: the same on all ranks
     return end_window(sum / comm.size() / static_cast<double>(how_.window));
-  }
-
-  /// The same for a program that knows the norm, equal on all ranks to the bit. Throws `option_out_of_range` for a
-  /// negative one.
-  bool observe_norm(double norm) {
-    if (norm < 0) {
-      throw error(fault::option_out_of_range, "adaptive_density: the norm " + std::to_string(norm) + " is negative");
-    }
-    return ends_window_with(norm) && end_window(std::exchange(sum_of_rank_, 0) / static_cast<double>(how_.window));
   }
 
   state_type const& state() const { return state_; }
@@ -166,14 +159,6 @@ private:
     bool const counts = saved.iterations >= 0 && saved.iterations <= std::numeric_limits<std::int64_t>::max() / 2;
     bool const decided = saved.is_high == 1 || (saved.is_high == 0 && saved.last >= 0); // the first windows are high
     return counts && decided && detail::is_finite(saved.last);
-  }
-
-  // Takes the norm of an iteration, and counts the iteration unless it is the last of its window.
-  bool ends_window_with(double norm) {
-    sum_of_rank_ += norm;
-    bool const is_last = (state_.iterations + 1) % how_.window == 0;
-    state_.iterations += is_last ? 0 : 1;
-    return is_last;
   }
 
   bool end_window(double mean) {
