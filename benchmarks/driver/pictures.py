@@ -224,6 +224,9 @@ def scaling(rows, title, note):
     figure, both = figure_of(4.6, title, note, ncols=2)
     ranks = sorted(set(column(rows, "ranks")))
     ends = {}
+    variants = {}  # of each colour, one line style after the other
+    for name in grouped(rows):
+        variants.setdefault(style_of(name), []).append(name)
     for axes, figures, what in zip(both, ("milliseconds", "messages_sent_max"),
                                    ("ms per iteration", "messages of a rank")):
         values = column(rows, figures)
@@ -234,12 +237,13 @@ def scaling(rows, title, note):
         for name, of in grouped(rows).items():
             points = sorted(zip(column(of, "ranks"), column(of, figures)))
             color, marker, line = style_of(name)
+            line = [line, "--", ":", "-."][variants[style_of(name)].index(name) % 4]
             # Hollow markers and dashes: a line under another stays visible.
             hollow = line != "-"
             drawn, = axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
                                linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
                                markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3,
-                               label=f"{name}  {number(points[-1][1])}{THIN_SPACE}ms")
+                               label=f"{textwrap.fill(name, 28)}  {number(points[-1][1])}{THIN_SPACE}ms")
             if axes is both[0]:
                 ends[drawn] = points[-1][1]
         grid(axes.xaxis)
