@@ -32,6 +32,9 @@ results=benchmarks/simulated/results
 draw $results/piz_daint.csv $results/piz_daint.png "Communication of BERT's gradient on 32 to 256 ranks" \
   'Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no time. n = 133,547,324,
 density 1 %.'
+draw $results/to_1024.csv $results/to_1024.png "Communication of BERT's gradient on 16 to 1,024 ranks" \
+  'Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no time. n = 133,547,324,
+density 1 %. Up to 256 ranks are in one group of the network, 1,024 in four.'
 results=benchmarks/selection_accuracy/results
 draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Entries that the schemes select while a network is trained' \
   'Measured: Fashion-MNIST, n = 1,863,690, density 1 %, 4 MPI ranks. One iteration in 10 of 5 epochs; the band spans 7 of
