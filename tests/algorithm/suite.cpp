@@ -321,15 +321,23 @@ std::string bad_accumulator_fault(subject const& of, int ranks, shape what, run_
 
 std::string overflow_fault(subject const& of, int ranks, shape what) {
   auto const place = static_cast<std::size_t>(what.length) - 2;
-  std::vector<outcome> said(static_cast<std::size_t>(ranks));
-  run(of, ranks, what, whole_numbers{5}, {.before = [&](before_call const& at) {
-        numbers accumulator = at.accumulator;
-        accumulator[place] = of.about.values.most;
-        numbers weights(accumulator.size(), 0);
-        said[static_cast<std::size_t>(at.now.rank)] = at.allreduce->call({accumulator, what.length}, weights).said;
-      }});
-  return first_of([&] { return unlike(said, fault::non_finite, "index " + std::to_string(place)); },
-                  [&] { return unlike(said, fault::non_finite, "sum"); });
+  auto const said = [&](bool last_is_bad) {
+    std::vector<outcome> all(static_cast<std::size_t>(ranks));
+    run(of, ranks, what, whole_numbers{5}, {.before = [&](before_call const& at) {
+          numbers accumulator = at.accumulator;
+          accumulator[place] = of.about.values.most;
+          if (last_is_bad && at.now.rank == ranks - 1) {
+            accumulator[0] = std::numeric_limits<double>::quiet_NaN();
+          }
+          numbers weights(accumulator.size(), 0);
+          all[static_cast<std::size_t>(at.now.rank)] = at.allreduce->call({accumulator, what.length}, weights).said;
+        }});
+    return all;
+  };
+  std::string const blamed = "rank " + std::to_string(ranks - 1) + ": the value at index 0";
+  return first_of([&] { return unlike(said(false), fault::non_finite, "index " + std::to_string(place)); },
+                  [&] { return unlike(said(false), fault::non_finite, "sum"); },
+                  [&] { return unlike(said(true), fault::non_finite, blamed); });
 }
 
 std::string no_length_fault(subject const& of, int ranks) {

@@ -70,8 +70,8 @@ std::string special_input_fault(subject const& of, int ranks, run_options const&
 /// a twin that never saw the bad call.
 std::string bad_accumulator_fault(subject const& of, int ranks, shape what, run_options const& how = {});
 
-/// Sums that overflow although every accumulator is finite: all ranks say so, and do not blame somebody's value. Codes
-/// that bound their values may not overflow.
+/// Sums that overflow although every accumulator is finite: all ranks say so, and do not blame somebody's value; but where
+/// a value of the last rank is bad, they blame that. Codes that bound their values may not overflow.
 std::string overflow_fault(subject const& of, int ranks, shape what);
 
 /// A length of 0, and one rank that hands over something.

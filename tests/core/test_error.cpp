@@ -5,8 +5,11 @@
 
 #include <oktopk/core/error.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 using oktopk::fault;
 
@@ -47,4 +50,28 @@ TEST_CASE("a fault is named as it is spelled, and a number beyond the last is un
     CHECK(oktopk::name(code) == text);
   }
   CHECK(oktopk::name(static_cast<fault>(number)) == "unknown");
+}
+
+TEST_CASE("of faults heard in any order the lowest rank's counts, and what a rank put in before an overflow of sums") {
+  using oktopk::detail::fault_report;
+  using oktopk::detail::fault_subject;
+  std::vector<std::pair<int, fault_report>> heard{
+      {0, {fault::non_finite, 7, fault_subject::sum}},
+      {1, {fault::non_finite, 8, fault_subject::returned}},
+      {2, {fault::bad_file, 0, fault_subject::rank}},
+      {3, {fault::non_finite, 9, fault_subject::value}},
+  };
+  auto const by_rank = [](auto const& a, auto const& b) { return a.first < b.first; };
+  do {
+    oktopk::detail::first_fault first;
+    for (auto const& [rank, report] : heard) {
+      first.hear(report, rank);
+    }
+    CHECK(first.rank() == 2);
+    CHECK(first.report().code == fault::bad_file);
+  } while (std::ranges::next_permutation(heard, by_rank).found);
+  oktopk::detail::first_fault overflows;
+  overflows.hear(heard[1].second, 1);
+  overflows.hear(heard[0].second, 0);
+  CHECK(overflows.report().detail == 7);
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace oktopk {
 
@@ -161,12 +162,13 @@ private:
   static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 38) - 1;
 };
 
-/// The fault that a call throws: of all reported faults, that of the lowest rank. So all ranks that hear of the same
-/// faults, in any order, throw the same error.
+/// The fault that a call throws: of all reported faults, that of the lowest rank. What a rank put in comes before what
+/// came of it, an overflow of sums or of a residual. So all ranks that hear of the same faults, in any order, throw the
+/// same error.
 class first_fault {
 public:
   void hear(fault_report const& what, int rank) {
-    if (what && (!report_ || rank < rank_)) {
+    if (what && (!report_ || std::pair(is_outcome(what), rank) < std::pair(is_outcome(report_), rank_))) {
       report_ = what;
       rank_ = rank;
     }
@@ -192,6 +194,10 @@ public:
   }
 
 private:
+  static bool is_outcome(fault_report const& of) {
+    return of.subject == fault_subject::sum || of.subject == fault_subject::returned;
+  }
+
   fault_report report_;
   int rank_ = 0;
 };

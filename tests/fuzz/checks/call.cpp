@@ -73,10 +73,6 @@ void check_overflow(seen_call const& seen, outcome const& said) {
 }
 
 void check_blame(seen_call const& seen, std::size_t lowest, outcome const& said) {
-  if (speaks_of_overflow(said) &&
-      seen.about.kind == family::gtopk) { // its tree may meet an overflow of healthy ranks first
-    return check_overflow(seen, said);
-  }
   expect(said.says(text_of("rank ", lowest, ": ")), "error_rank", "rank ", lowest,
          " is the first bad one, but: ", said.text);
   if (std::int64_t const size = seen.wrong_length(lowest); size >= 0) {
