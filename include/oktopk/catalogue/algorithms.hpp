@@ -343,25 +343,37 @@ void visit_family(detail::option_reader& in, gradient_size const& size, making<E
   }(std::make_index_sequence<std::tuple_size_v<decltype(algorithms)>>());
 }
 
-/// The texts of a scheme's variants that send different words: formats and their values, or codecs of messages.
+/// Up to so many ranks stages of few messages save so little that they are not tried.
+inline constexpr int few_ranks = 8;
+
+/// The texts of a scheme's variants that send different words or messages: formats and their values, or codecs of
+/// messages; on many ranks stages of few messages too.
 template <class E, class Value, class Index, class Scheme>
-std::vector<std::string> variants_of(Scheme const& scheme) {
+std::vector<std::string> variants_of(Scheme const& scheme, int ranks) {
   std::string const name(scheme.name);
   std::vector<std::string> texts{name};
   detail::option_reader in;
   scheme.template visit<E, Value, Index>(in, gradient_size{}, [](auto const&...) {});
-  bool const has_format = std::ranges::any_of(in.known(), [](auto const& option) { return option.key == "format"; });
+  auto const has = [&](std::string_view key) {
+    return std::ranges::any_of(in.known(), [&](auto const& option) { return option.key == key; });
+  };
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
   if constexpr (requires { scheme.format; }) {
     for (std::string const& format : detail::names_of(formats)) {
-      if (has_format && format != scheme.format) {
+      if (has("format") && format != scheme.format) {
         add("format=" + format);
       }
     }
     for (std::string const& values : detail::names_of(value_codecs)) {
-      if (has_format) {
+      if (has("format")) {
         add("format=packed(values=" + values + ")");
       }
+    }
+    for (int groups = 4; has("reduce") && ranks > few_ranks && groups < ranks; groups *= 2) {
+      std::string const stages = "global=foreseen, reduce=radix(" + std::to_string(groups) + ")";
+      add(stages);
+      add(stages + ", format=packed");
+      add(stages + ", format=packed(values=bfloat16)");
     }
   } else if constexpr (requires { Scheme::is_coded; }) {
     for (std::string const& codec : detail::names_of(codecs)) {
@@ -390,7 +402,7 @@ struct forecasting {
       if constexpr (requires { how.format; }) {
         found.format = how.format.name();
         found.rounded = detail::is_lossy(how.format);
-        found.exact = !found.rounded && text.starts_with("ok_topk");
+        found.exact = !found.rounded && text.starts_with("ok_topk") && text.find("reduce=") == text.npos;
       } else {
         found.format = Allreduce::coding();
         found.rounded = !found.format.empty();
@@ -413,7 +425,7 @@ template <execution_space E, gradient_value Value, gradient_index Index, class>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks, bool in_free_order) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {
-    for (std::string const& text : variants_of<E, Value, Index>(scheme)) {
+    for (std::string const& text : variants_of<E, Value, Index>(scheme, ranks)) {
       visit_request<E, Value, Index>(detail::allreduce_request::parse(text), size,
                                      forecasting{ranks, in_free_order, all, text});
     }

@@ -447,11 +447,25 @@ private:
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].predicted = predicted[i];
     }
+    keep_best_stages(all);
     choice_.begin(std::move(all),
                   {.noise = machine_.meeting + noisy_messages * machine_.latency,
                    .agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency,
                    .recheck = how_.recheck},
                   changed);
+  }
+
+  // Of the variants that differ in their radix alone the best one, so that they do not take the places of others.
+  static void keep_best_stages(std::vector<forecast>& all) {
+    std::map<std::string, double> best; // of each format
+    auto const is_staged = [](forecast const& each) { return each.text.find("reduce=radix") != each.text.npos; };
+    for (forecast const& each : all) {
+      if (is_staged(each)) {
+        double& least = best.try_emplace(each.format, each.predicted).first->second;
+        least = std::min(least, each.predicted);
+      }
+    }
+    std::erase_if(all, [&](forecast const& each) { return is_staged(each) && each.predicted > best[each.format]; });
   }
 
   // Before a call on trial: the ranks agree on the time of the previous one, and so begin this one together.
