@@ -42,6 +42,25 @@ function(oktopk_test_main name)
   target_sources(${name} INTERFACE $<TARGET_OBJECTS:test_runner>)
 endfunction()
 
+# oktopk_replace_clock(<target>): gives the program support/replaced_clock.hpp. The linker puts that clock in the place of
+# std::chrono::steady_clock, where it can (GNU ld and those like it, libstdc++).
+include(CheckCXXSourceCompiles)
+set(oktopk_replaced_now -Wl,--wrap=_ZNSt6chrono3_V212steady_clock3nowEv)
+set(CMAKE_REQUIRED_LINK_OPTIONS ${oktopk_replaced_now})
+check_cxx_source_compiles("#include <chrono>
+std::chrono::steady_clock::time_point virtual_now() asm(\"__wrap__ZNSt6chrono3_V212steady_clock3nowEv\");
+std::chrono::steady_clock::time_point virtual_now() { return {}; }
+int main() { return std::chrono::steady_clock::now() == virtual_now() ? 0 : 1; }" OKTOPK_CAN_REPLACE_CLOCK)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+
+function(oktopk_replace_clock target)
+  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/replaced_clock.cpp)
+  if(OKTOPK_CAN_REPLACE_CLOCK)
+    target_compile_definitions(${target} PRIVATE OKTOPK_TESTS_REPLACE_CLOCK)
+    target_link_options(${target} PRIVATE ${oktopk_replaced_now})
+  endif()
+endfunction()
+
 # Where headers are compiled once for many files.
 set(oktopk_precompiles_headers OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_POSITION_INDEPENDENT_CODE AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
@@ -165,9 +184,8 @@ function(oktopk_add_unit_tests)
     if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|sgd|tools)$")
       target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
     endif()
-    if(OKTOPK_CAN_WRAP_CLOCK AND folder STREQUAL "catalogue")
-      target_compile_definitions(test_catalogue PRIVATE OKTOPK_CAN_WRAP_CLOCK)
-      target_link_options(test_catalogue PRIVATE -Wl,--wrap=_ZNSt6chrono3_V212steady_clock3nowEv)
+    if(folder STREQUAL "catalogue")
+      oktopk_replace_clock(test_catalogue)
     endif()
     if(TARGET subjects_of_tests AND folder MATCHES "^(algorithm|archetypes|extending)$")
       target_link_libraries(test_${folder} PRIVATE subjects_of_tests)

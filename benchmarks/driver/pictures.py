@@ -238,12 +238,13 @@ def scaling(rows, title, note):
             points = sorted(zip(column(of, "ranks"), column(of, figures)))
             color, marker, line = style_of(name)
             line = [line, "--", ":", "-."][variants[style_of(name)].index(name) % 4]
+            label = textwrap.fill(name, 28, break_long_words=False)
             # Hollow markers and dashes: a line under another stays visible.
             hollow = line != "-"
             drawn, = axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
                                linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
                                markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3,
-                               label=f"{textwrap.fill(name, 28, break_long_words=False)}  {number(points[-1][1])}{THIN_SPACE}ms")
+                               label=f"{label}  {number(points[-1][1])}{THIN_SPACE}ms")
             if axes is both[0]:
                 ends[drawn] = points[-1][1]
         grid(axes.xaxis)

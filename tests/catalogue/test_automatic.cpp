@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/policies.hpp"
+#include "support/replaced_clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,18 +31,6 @@
 #include <vector>
 
 #include <unistd.h>
-
-// The clock of a network that takes its time, where the linker can put it in the place of std::chrono::steady_clock: what
-// else the machine does takes none.
-std::optional<std::chrono::steady_clock::time_point> network_clock;
-
-#ifdef OKTOPK_CAN_WRAP_CLOCK
-std::chrono::steady_clock::time_point real_now() asm("__real__ZNSt6chrono3_V212steady_clock3nowEv");
-std::chrono::steady_clock::time_point now_of_network() asm("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
-std::chrono::steady_clock::time_point now_of_network() {
-  return network_clock ? *network_clock : real_now();
-}
-#endif
 
 namespace {
 
@@ -64,12 +53,15 @@ Kokkos::View<float*, E> gradient_of(int rank, int iteration, std::int64_t n = le
   return gradient;
 }
 
-/// While it lives only messages take time.
+std::optional<std::chrono::steady_clock::time_point> network_clock;
+
+/// While it lives only messages take time, where the clock can be replaced: what else the machine does counts for nothing.
 struct network_clock_alone {
   network_clock_alone() {
-#ifdef OKTOPK_CAN_WRAP_CLOCK
-    network_clock = real_now();
-#endif
+    if (can_replace_clock) {
+      network_clock = std::chrono::steady_clock::now();
+      replaced_clock = [] { return network_clock; };
+    }
   }
   ~network_clock_alone() { network_clock.reset(); }
   network_clock_alone(network_clock_alone const&) = delete;
@@ -151,12 +143,14 @@ machine_model network(double latency, double seconds_per_byte) {
 } // namespace
 
 TEST_CASE("automatic: the expected bytes of a scheme are those that it sends", "[automatic]") {
-  for (int const ranks : {2, 3, 4, 8}) {
-    for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = k}, ranks)) {
+  for (int const ranks : {2, 3, 4, 8, 16}) {
+    std::int64_t const selected = ranks > 8 ? 10 * k : k; // stages split a share again
+    for (forecast const& each :
+         catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = selected}, ranks)) {
       double sent = 0;
       in_process::run(ranks, [&](in_process_communicator plain) {
         C comm(plain);
-        auto allreduce = make_allreduce(E(), comm, each.text, {.length = length, .k = k});
+        auto allreduce = make_allreduce(E(), comm, each.text, {.length = length, .k = selected});
         for (int iteration = 0; iteration < 4; ++iteration) { // regions are made anew before 0, 1 and 2
           comm.reset();
           allreduce(gradient_of(comm.rank(), iteration));
@@ -195,6 +189,35 @@ TEST_CASE("automatic: a slow network gets few bytes, a fast one few messages and
   CHECK_THAT(first_choice(slow_network, allowed_sums::unrounded, true), !Catch::Matchers::ContainsSubstring("topk"));
   CHECK_THAT(first_choice(fast_network, allowed_sums::unrounded, false), !Catch::Matchers::ContainsSubstring("topk"));
   CHECK_THAT(first_choice(fast_network, allowed_sums::exact, false), Catch::Matchers::StartsWith("ok_topk"));
+}
+
+TEST_CASE("automatic: on many ranks the machine decides in how many messages ok_topk reduces", "[automatic]") {
+  auto const best = [](int ranks, machine_model const& machine) {
+    auto all = catalogue::forecast_all<E, float, std::int32_t>({.length = 1000 * length, .k = 1000 * k}, ranks);
+    std::erase_if(all, [](forecast const& each) { return !each.text.starts_with("ok_topk") || each.rounded; });
+    return std::ranges::min_element(all, {},
+                                    [&](forecast const& each) { return machine.seconds(each.cost, each.format); })
+        ->text;
+  };
+  machine_model few = network(1e-4, 1e-12);
+  CHECK_THAT(best(64, few), Catch::Matchers::ContainsSubstring("reduce=radix(8)"));
+  few.beside = few.latency;
+  CHECK_THAT(best(64, few), Catch::Matchers::ContainsSubstring("reduce=radix(4)"));
+  CHECK_THAT(best(64, network(1e-9, 1e-6)), !Catch::Matchers::ContainsSubstring("reduce"));
+  CHECK_THAT(best(8, few), !Catch::Matchers::ContainsSubstring("reduce")); // where it saves next to nothing
+  for (forecast const& each : catalogue::forecast_all<E, float, std::int32_t>({.length = length, .k = k}, 64)) {
+    CHECK((!each.exact || each.text.find("reduce") == each.text.npos)); // other sums, to the bit
+  }
+  std::set<std::string> formats; // one radix of each, so that other schemes are tried, too
+  in_process::run(16, [&](in_process_communicator plain) {
+    chosen const made(E(), C(plain), {.length = length, .k = k, .sums = allowed_sums::rounded, .machine = few});
+    for (forecast const& each : made.forecasts()) {
+      if (plain.rank() == 0 && each.text.find("reduce") != each.text.npos) {
+        CHECK(formats.insert(each.format).second);
+      }
+    }
+  });
+  CHECK(formats.size() == 3);
 }
 
 TEST_CASE("automatic: a change of the network is learnt in a few calls, with one switch at most", "[automatic]") {

@@ -10,9 +10,6 @@
 
 namespace oktopk_simulate {
 
-/// Whether std::chrono::steady_clock is the clock of the rank that is at work, in this program: see clocks.cpp.
-extern bool const has_rank_clocks;
-
 /// What is asked of the program.
 struct plan {
   std::string program;

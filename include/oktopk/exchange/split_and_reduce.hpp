@@ -106,9 +106,9 @@ std::vector<int> groups_of(Schedule const& how, int ranks, std::int64_t length, 
 /// with a header of 2 words: the number of its entries, or the sender's fault. At most the selection is sent: 2k(P-1)/P
 /// words in COO where it lies evenly over the regions, 2k at worst. A later stage has a message for each other group
 /// and headers of 4 words, which name the faulty rank, too; the selection is then brought into the order of the groups
-/// first, in one pass, and so are the losses of a lossy format afterwards. While one bucket's messages are in flight the previous
-/// bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one bucket
-/// follows the other.
+/// first, in one pass, and so are the losses of a lossy format afterwards. While one bucket's messages are in flight the
+/// previous bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one
+/// bucket follows the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
