@@ -262,9 +262,12 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
 }
 
 TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[automatic]") {
+  network_clock_alone const only;
+  std::atomic<double> const seconds_per_byte = 1e-9;
   std::set<std::string> tried;
   in_process::run(4, [&](in_process_communicator comm) {
-    chosen allreduce(E(), C(comm), {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-8)});
+    chosen allreduce(E(), C(slow(comm, &seconds_per_byte)),
+                     {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-9)});
     settle(allreduce, comm.rank());
     for (int i = 0; i < 400; ++i) { // later trials have five of them
       allreduce(gradient_of(comm.rank(), i));
@@ -280,8 +283,10 @@ TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[a
 }
 
 TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[automatic]") {
+  network_clock_alone const only;
+  std::atomic<double> const seconds_per_byte = 1e-8;
   in_process::run(2, [&](in_process_communicator plain) {
-    chosen allreduce(E(), C(plain),
+    chosen allreduce(E(), C(slow(plain, &seconds_per_byte)),
                      {.length = length, .k = k, .sums = allowed_sums::exact, .machine = network(1e-6, 1e-8)});
     std::set<std::string> seen;
     int again = 0;
