@@ -220,6 +220,28 @@ TEST_CASE("automatic: on many ranks the machine decides in how many messages ok_
   CHECK(formats.size() == 3);
 }
 
+TEST_CASE("automatic: a radix in use stays among the choices where another is the best", "[automatic]") {
+  in_process::run(16, [&](in_process_communicator plain) {
+    chosen allreduce(E(), C(plain), {.length = length, .k = k, .machine = network(1e-4, 1e-12)});
+    auto const has = [&](std::string const& text) {
+      return std::ranges::count(allreduce.forecasts(), text, &forecast::text) == 1;
+    };
+    std::string const four = "ok_topk(global=foreseen, reduce=radix(4))";
+    std::string const eight = "ok_topk(global=foreseen, reduce=radix(8))";
+    CHECK(has(four) != has(eight));
+    std::string const other = has(four) ? eight : four;
+    auto saved = allreduce.state();
+    saved.text.assign(other.begin(), other.end());
+    saved.inside = make_allreduce<float, std::int32_t>(E(), C(plain), other, {.length = length, .k = k}).state();
+    allreduce.restore(saved);
+    CHECK(allreduce.explain().starts_with(other + ":"));
+    CHECK(allreduce(gradient_of(plain.rank(), 0)).indices().extent(0) == k);
+    CHECK((has(four) && has(eight)));
+    allreduce.set_k(k + 1);
+    CHECK((has(four) && has(eight)));
+  });
+}
+
 TEST_CASE("automatic: a change of the network is learnt in a few calls, with one switch at most", "[automatic]") {
   network_clock_alone const only;
   std::atomic<double> seconds_per_byte = 0;

@@ -165,7 +165,7 @@ public:
     detail::add_untagged_object(comm_); // for all schemes, of which a call is of one
     learn_machine();
     fit_k(1);
-    predict();
+    predict({});
   }
 
   std::int64_t length() const { return how_.length; }
@@ -196,7 +196,7 @@ public:
     k_ = resolved;
     remember();
     retire();
-    predict();
+    predict(choice_.chosen());
   }
 
   state_type const& state() const {
@@ -227,7 +227,7 @@ public:
     states_.clear();
     choice_.forget();
     k_ = how_.fit && saved.k > 0 ? std::clamp(saved.k, k_of(how_.fit->least), k_of(how_.fit->most)) : k_;
-    predict();
+    predict(text);
     choice_.choose(text, choice_.find(text).predicted);
     if (choice_.on_trial()) {
       return; // the state has no scheme, or one that these options do not allow
@@ -432,8 +432,8 @@ private:
     allreduce_integers(comm_, std::span(&k_, 1), reduction::min, phase::control, workspace_);
   }
 
-  // Predicts every scheme and begins trials. Collective.
-  void predict(bool changed = false) {
+  // Predicts every scheme and begins trials; the one in use is among them. Collective.
+  void predict(std::string const& in_use, bool changed = false) {
     untold_.reset();
     auto all = forecasts_of(k_);
     if (all.empty()) {
@@ -447,7 +447,7 @@ private:
     for (std::size_t i = 0; i < all.size(); ++i) {
       all[i].predicted = predicted[i];
     }
-    keep_best_stages(all);
+    keep_best_stages(all, in_use);
     choice_.begin(std::move(all),
                   {.noise = machine_.meeting + noisy_messages * machine_.latency,
                    .agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency,
@@ -455,8 +455,9 @@ private:
                   changed);
   }
 
-  // Of the variants that differ in their radix alone the best one, so that they do not take the places of others.
-  static void keep_best_stages(std::vector<forecast>& all) {
+  // Of the variants that differ in their radix alone the best one and the one in use, so that they do not take the places
+  // of others.
+  static void keep_best_stages(std::vector<forecast>& all, std::string const& in_use) {
     std::map<std::string, double> best; // of each format
     auto const is_staged = [](forecast const& each) { return each.text.find("reduce=radix") != each.text.npos; };
     for (forecast const& each : all) {
@@ -465,7 +466,9 @@ private:
         least = std::min(least, each.predicted);
       }
     }
-    std::erase_if(all, [&](forecast const& each) { return is_staged(each) && each.predicted > best[each.format]; });
+    std::erase_if(all, [&](forecast const& each) {
+      return is_staged(each) && each.predicted > best[each.format] && each.text != in_use;
+    });
   }
 
   // Before a call on trial: the ranks agree on the time of the previous one, and so begin this one together.
@@ -481,7 +484,7 @@ private:
     if (choice_.is_surprised()) {
       forecast const taken = choice_.find(choice_.chosen());
       learn_rate(taken, choice_.usual(), taken.predicted);
-      predict();
+      predict(choice_.chosen());
     }
   }
 
@@ -557,7 +560,7 @@ private:
       retire();
     }
     if (bool const is_other = changed || k_ > 2 * k_before || 2 * k_ < k_before; is_other || k_ != k_before) {
-      predict(changed);
+      predict(place.text, changed);
       if (!is_other) {
         choice_.choose(place.text, factor * choice_.find(place.text).predicted);
       }
