@@ -186,8 +186,10 @@ inline std::vector<std::size_t> order_in_stages(std::vector<std::size_t> const& 
     for (std::size_t i = group; i < range.size(); i += groups) {
       members.push_back(range[i]);
     }
-    auto const ordered = members.size() > 1 ? order_in_stages(members, cuts) : members;
-    all.insert(all.end(), ordered.begin(), ordered.end());
+    if (members.size() > 1) {
+      members = order_in_stages(members, cuts);
+    }
+    all.insert(all.end(), members.begin(), members.end());
   }
   return all;
 }

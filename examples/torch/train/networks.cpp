@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "networks.hpp"
 
+#include <ATen/Context.h>
 #include <torch/nn/functional.h>
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +21,10 @@ std::int64_t scaled(std::int64_t width, double size, std::int64_t multiple) {
 } // namespace
 
 vgg16::vgg16(double size) {
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 6
+  // With oneDNN, gradients of layers this narrow can be NaN: findings/torch_conv_channels.sh.
+  at::globalContext().setUserEnabledMkldnn(false);
+#endif
   constexpr std::int64_t pool = 0;
   std::int64_t channels = 1;
   for (std::int64_t const width : {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
