@@ -21,10 +21,6 @@ std::int64_t scaled(std::int64_t width, double size, std::int64_t multiple) {
 } // namespace
 
 vgg16::vgg16(double size) {
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 6
-  // With oneDNN, gradients of layers this narrow can be NaN: findings/torch_conv_channels.sh.
-  at::globalContext().setUserEnabledMkldnn(false);
-#endif
   constexpr std::int64_t pool = 0;
   std::int64_t channels = 1;
   for (std::int64_t const width : {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
@@ -33,6 +29,11 @@ vgg16::vgg16(double size) {
       continue;
     }
     std::int64_t const next = scaled(width, size, 1);
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 6
+    if (next % 16 != 0) { // gradients can be NaN with oneDNN: findings/torch_conv_channels.sh
+      at::globalContext().setUserEnabledMkldnn(false);
+    }
+#endif
     features_->push_back(torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, next, 3).padding(1).bias(false)));
     features_->push_back(torch::nn::BatchNorm2d(next));
     features_->push_back(torch::nn::ReLU(torch::nn::ReLUOptions(true)));
