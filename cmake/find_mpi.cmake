@@ -47,7 +47,8 @@ if(oktopk_mpi_name STREQUAL "openmpi")
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # the same in Open MPI 5
     PRTE_MCA_mapby=:oversubscribe                        # and in 6, which warns of the other one alone
-    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none)
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none
+    OMPI_MCA_odls_base_sigkill_timeout=0) # mpirun waits a second for ranks that it ended, else
 endif()
 if(OKTOPK_ENABLE_SANITIZERS)
   # MPI libraries keep some memory to the end; leaks of our own show in the tests without MPI.

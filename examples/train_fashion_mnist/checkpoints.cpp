@@ -65,13 +65,6 @@ struct history_of_rank : training_state {
   }
 };
 
-std::string bytes_of(training_state const& state) {
-  std::ostringstream out;
-  oktopk::save(out, numbers_of_rank{state});
-  oktopk::save(out, history_of_rank{state});
-  return out.str();
-}
-
 training_state state_in(std::string const& bytes) {
   std::istringstream in(bytes);
   training_state state = oktopk::load_next<numbers_of_rank>(in);
@@ -87,6 +80,22 @@ std::uint64_t digest_of(std::string const& bytes) {
   return digest.value();
 }
 
+// Gives the digest of what is written.
+std::uint64_t write_to_disk(training_state state, files::path const& name) {
+  oktopk_programs::pending_file file(name);
+  oktopk::detail::fnv1a digest;
+  auto const write = [&](std::vector<char> const& bytes) {
+    digest.add(bytes.data(), bytes.size());
+    file.write(std::as_bytes(std::span(bytes)));
+  };
+  numbers_of_rank numbers{std::move(state)}; // moved, for it is large
+  write(oktopk::detail::saved_bytes(numbers));
+  write(oktopk::detail::saved_bytes(history_of_rank{std::move(numbers)}));
+  file.close();
+  file.commit_to_disk();
+  return digest.value();
+}
+
 [[noreturn]] void refuse(files::path const& file, std::string const& what) {
   throw std::runtime_error("the checkpoint " + file.string() + " " + what);
 }
@@ -97,7 +106,7 @@ std::string contents(files::path const& file) {
   if (!in || !(all << in.rdbuf())) {
     refuse(file, "cannot be read");
   }
-  return all.str();
+  return std::move(all).str();
 }
 
 // Gives what `read` makes of a file, whose errors do not tell its name.
@@ -173,13 +182,12 @@ std::optional<training_state> checkpoints::newest() {
   return state;
 }
 
-void checkpoints::save(training_state const& state) {
-  manifest saved{state.iteration, {training_.begin(), training_.end()}, {}};
+void checkpoints::save(training_state state) {
+  std::int64_t const iteration = state.iteration;
+  manifest saved{iteration, {training_.begin(), training_.end()}, {}};
   saved.digests.resize(static_cast<std::size_t>(world_.size()));
   together(world_, "--checkpoint", [&] {
-    std::string const bytes = bytes_of(state);
-    saved.digests[static_cast<std::size_t>(world_.rank())] = digest_of(bytes);
-    oktopk_programs::write_whole_to_disk(file_of(state.iteration), bytes);
+    saved.digests[static_cast<std::size_t>(world_.rank())] = write_to_disk(std::move(state), file_of(iteration));
   });
   add_over_ranks(saved.digests);
   together(world_, "--checkpoint", [&] {
@@ -189,7 +197,7 @@ void checkpoints::save(training_state const& state) {
       oktopk_programs::write_whole_to_disk(name_, out.str());
     }
   });
-  remove_all_but(state.iteration);
+  remove_all_but(iteration);
 }
 
 // Numbers of which only one rank has each.

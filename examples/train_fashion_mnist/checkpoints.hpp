@@ -48,7 +48,7 @@ public:
   bool due(std::int64_t iteration) const { return !name_.empty() && iteration % every_ == 0; }
 
   /// Collective. Throws `bad_file` on every rank where a rank cannot write; the checkpoint before stays what it is.
-  void save(training_state const& state);
+  void save(training_state state);
 
 private:
   void add_over_ranks(std::vector<std::uint64_t>& numbers);

@@ -163,13 +163,10 @@ private:
   }
 
   void save(report const& out) {
-    std::ostringstream optimizer;
-    oktopk::save(optimizer, optimizer_.state());
-    std::string const bytes = optimizer.str();
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), parameters_);
     checkpoints_.save({.iteration = iteration_,
                        .parameters = {host.data(), host.data() + host.extent(0)},
-                       .optimizer = {bytes.begin(), bytes.end()},
+                       .optimizer = oktopk::detail::saved_bytes(optimizer_.state()),
                        .epoch = epoch_,
                        .history = out.history(out.seconds_before() + seconds(begun_, clock::now())),
                        .local = log_.local(),

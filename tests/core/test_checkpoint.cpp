@@ -129,6 +129,12 @@ TEST_CASE("states come back from a stream as they were, several one behind the o
   CHECK(unlike(loading(saved(example()) + '\0'), fault::bad_file, "something follows") == "");
 }
 
+TEST_CASE("a state is saved in memory as in a stream, without room to spare") {
+  std::vector<char> const bytes = oktopk::detail::saved_bytes(example());
+  CHECK(std::string(bytes.begin(), bytes.end()) == saved(example()));
+  CHECK(bytes.capacity() == bytes.size());
+}
+
 TEST_CASE("long vectors come back, also across the steps they are read in") {
   for (std::size_t const size : {(std::size_t(1) << 20) - 1, std::size_t(1) << 20, (std::size_t(5) << 19) + 3}) {
     some_state state;

@@ -197,14 +197,7 @@ private:
       }
     }
 
-    std::vector<char> checkpoint() const override { return written(allreduce.state()); }
-
-    static std::vector<char> written(typename Allreduce::state_type const& state) {
-      std::ostringstream out;
-      save(out, state);
-      std::string const text = out.str();
-      return {text.begin(), text.end()};
-    }
+    std::vector<char> checkpoint() const override { return detail::saved_bytes(allreduce.state()); }
 
     static typename Allreduce::state_type read(std::vector<char> const& checkpoint) {
       std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
@@ -213,7 +206,7 @@ private:
 
     std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const override {
       try {
-        return written(oktopk::for_other_ranks(read(checkpoint)));
+        return detail::saved_bytes(oktopk::for_other_ranks(read(checkpoint)));
       } catch (error const& found) {
         throw error(fault::bad_state, found.sentence());
       }

@@ -95,6 +95,33 @@ void visit_bytes(State const& state, Sink const& sink) {
   State::each_part(state, visit);
 }
 
+template <class State>
+checkpoint_header header_of(State const& state) {
+  checkpoint_header header;
+  fnv1a digest;
+  visit_bytes(state, [&](void const* data, std::size_t bytes) {
+    header.bytes += bytes;
+    digest.add(data, bytes);
+  });
+  header.digest = digest.value();
+  return header;
+}
+
+/// What `save` writes, in memory that is taken once.
+template <class State>
+std::vector<char> saved_bytes(State const& state) {
+  checkpoint_header const header = header_of(state);
+  std::vector<char> all;
+  all.reserve(sizeof(header) + header.bytes);
+  auto const write = [&](void const* data, std::size_t bytes) {
+    auto const* const begin = static_cast<char const*>(data);
+    all.insert(all.end(), begin, begin + bytes);
+  };
+  write(&header, sizeof(header));
+  visit_bytes(state, write);
+  return all;
+}
+
 /// Visits the parts of a state and fills them from a stream. Reads no more bytes than the header says.
 class checkpoint_reader {
 public:
@@ -184,14 +211,7 @@ private:
 template <detail::state_of_parts State>
 void save(std::ostream& out, State const& state) {
   detail::silent_stream const silent(out);
-  detail::checkpoint_header header;
-  detail::fnv1a digest;
-  auto const measure = [&](void const* data, std::size_t bytes) {
-    header.bytes += bytes;
-    digest.add(data, bytes);
-  };
-  detail::visit_bytes(state, measure);
-  header.digest = digest.value();
+  detail::checkpoint_header const header = detail::header_of(state);
   auto const write = [&](void const* data, std::size_t bytes) {
     out.write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
   };
