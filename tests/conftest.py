@@ -53,9 +53,9 @@ class Program:
         assert len(said) == 1 and sentence in said[0], f"{done.stdout}{done.stderr}"
 
 
-def run(*command, **options):
+def run(*command, timeout=SECONDS, **options):
     """Runs a command, whether it succeeds or not."""
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=SECONDS,
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout,
                           check=False, **options)
 
 

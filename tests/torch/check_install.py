@@ -8,7 +8,9 @@ import shutil
 import sys
 import time
 
-from conftest import ROOT, VERSION, run, succeed
+from conftest import ROOT, SECONDS, VERSION, run, succeed
+
+BUILD_SECONDS = 3 * SECONDS  # a module compiles for minutes, and for twice as many with the headers of torch 2.14
 
 USES = """
 import oktopk_torch
@@ -88,5 +90,5 @@ def test_the_number_of_jobs_is_that_of_the_environment(tmp_path):
 
 def run_pip(python, *arguments):
     """Without network: nothing is to be downloaded."""
-    succeed(python, "-m", "pip", "--disable-pip-version-check", *arguments,
+    succeed(python, "-m", "pip", "--disable-pip-version-check", *arguments, timeout=BUILD_SECONDS,
             env={**os.environ, "PIP_NO_INDEX": "1", "PIP_BREAK_SYSTEM_PACKAGES": "1"})
