@@ -170,7 +170,7 @@ TEST_CASE("no rank sends or receives much more than the least, whatever is selec
     filling gradient;
   };
   std::vector<input> const inputs{
-      {"in another place in every call", large_where([what](moment when, std::int64_t i) {
+      {"in another place in every call", large_where([=](moment when, std::int64_t i) {
          auto const begin = number_in(0, what.length - what.k, noise(17, static_cast<std::uint64_t>(when.iteration)));
          return i >= begin && i < begin + what.k;
        })},

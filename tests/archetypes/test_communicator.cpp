@@ -102,7 +102,7 @@ struct bulk_request_of_another_kind : archetype {
     std::size_t bytes() const;
   };
 };
-DEFECT(only_control, tells_sizes_perhaps, archetype, static inline bool tells_sizes = true);
+DEFECT(only_control, tells_sizes_perhaps, archetype, [[maybe_unused]] static inline bool tells_sizes = true);
 DEFECT(only_control, without_order, archetype, void ordered_by_instance() = delete);
 struct claims_to_tell_sizes : archetype {
   struct bulk_request {

@@ -95,7 +95,7 @@ TEST_CASE("ranks whose arithmetic rounds or treats denormals otherwise are told"
       "the ranks disagree: rank 0 has arithmetic = rounds to nearest, keeps denormals, rank 1 has ";
   for (auto const& [mode, name] : {std::pair(FE_UPWARD, "up"), std::pair(FE_DOWNWARD, "down"),
                                    std::pair(FE_TOWARDZERO, "towards zero"), std::pair(FE_TONEAREST, "to nearest")}) {
-    outcome const heard = heard_where_one_has([mode = mode] { std::fesetround(mode); });
+    outcome const heard = heard_where_one_has([rounding = mode] { std::fesetround(rounding); });
     CHECK(heard.code == (mode == FE_TONEAREST ? fault::none : fault::ranks_disagree));
     CHECK((mode == FE_TONEAREST ||
            heard.text == "oktopk: " + usual + "arithmetic = rounds " + name + ", keeps denormals"));

@@ -38,7 +38,7 @@ double not_a_number() {
   return of_pattern(0x7ff8000000000000U);
 }
 
-double infinity() {
+double infinite() {
   return of_pattern(0x7ff0000000000000U);
 }
 
@@ -61,7 +61,7 @@ outcome heard_with(oktopk::detail::error_feedback_options const& how) {
 } // namespace
 
 TEST_CASE("options that are not finite are refused by their names") {
-  for (double const bad : {not_a_number(), infinity(), -infinity()}) {
+  for (double const bad : {not_a_number(), infinite(), -infinite()}) {
     constexpr fault out = fault::option_out_of_range;
     CHECK(unlike(heard_with({.momentum = bad}), out, "momentum") == "");
     CHECK(unlike(heard_with({.clip_norm = bad}), out, "clip_norm") == "");
@@ -87,7 +87,7 @@ TEST_CASE("options that are not finite are refused by their names") {
   CHECK(oktopk::reused_threshold({.low = not_a_number()}).problem() != "");
   CHECK(oktopk::reused_threshold({.high = not_a_number()}).problem() != "");
   CHECK(oktopk::adaptive_density<execution>::options{.threshold = not_a_number()}.problem() != "");
-  CHECK_FALSE(oktopk::reused_threshold({.high = infinity()}).bounded());
+  CHECK_FALSE(oktopk::reused_threshold({.high = infinite()}).bounded());
 }
 
 TEST_CASE("good options are still taken") {
@@ -95,7 +95,7 @@ TEST_CASE("good options are still taken") {
   CHECK(heard_with([](auto& all, int) { oktopk::adam made(all, {.learning_rate = 0}); }) == outcome());
   CHECK(oktopk::density_schedule{}.problem() == "");
   CHECK(oktopk::adaptive_density<execution>::options{}.problem() == "");
-  CHECK(oktopk::reused_threshold({.high = infinity()}).problem() == "");
+  CHECK(oktopk::reused_threshold({.high = infinite()}).problem() == "");
 }
 
 TEST_CASE("saved numbers that are not finite are refused") {
@@ -116,7 +116,7 @@ TEST_CASE("saved numbers that are not finite are refused") {
 }
 
 TEST_CASE("a gradient that is not finite is named on all ranks") {
-  for (double const bad : {not_a_number(), infinity()}) {
+  for (double const bad : {not_a_number(), infinite()}) {
     auto const heard = heard_with([&](auto& all, int rank) {
       std::vector<float> gradient(100, 1);
       gradient[7] = rank == 1 ? static_cast<float>(bad) : 1;
@@ -144,7 +144,7 @@ TEST_CASE("maxima and minima have NaN and both zeros") {
   using oktopk::detail::smaller;
   auto const is_nan = [](double value) { return !oktopk::detail::is_number(value); };
   CHECK(is_nan(larger::of(not_a_number(), 1.0)));
-  CHECK(is_nan(larger::of(infinity(), not_a_number())));
+  CHECK(is_nan(larger::of(infinite(), not_a_number())));
   CHECK(is_nan(smaller::of(1.0, not_a_number())));
   double const negative_zero = of_pattern(std::uint64_t(1) << 63U);
   CHECK(oktopk::detail::sign_bit(smaller::of(negative_zero, of_pattern(0))));

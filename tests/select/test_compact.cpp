@@ -24,7 +24,7 @@ TEST_CASE("compact writes what it keeps in ascending order") {
     auto const expected = at_least(all_entries(values), 15.0F);
     workspace_of<float> workspace;
     workspace.reserve(execution(), size);
-    auto const count = oktopk::detail::compact(execution(), candidates_in(view), {magnitude_bits(15.0F)}, workspace);
+    auto const count = oktopk::detail::compact(execution(), candidates_in(view), magnitude_bits(15.0F), workspace);
     CHECK(count == expected.size());
     CHECK((selection_in(workspace, count) == expected));
   }
@@ -97,7 +97,7 @@ TEST_CASE("compact forms the accumulator as it selects from it") {
       making.rate = 0.5F;
       workspace_of<float> workspace;
       workspace.reserve(execution(), capacity);
-      auto const count = oktopk::detail::compact(execution(), making, {magnitude_bits(17.0F)}, workspace);
+      auto const count = oktopk::detail::compact(execution(), making, magnitude_bits(17.0F), workspace);
       execution().fence();
       CHECK((to_vector(accumulator_view) == sums));
       CHECK((count > capacity) == (expected.size() > capacity));
@@ -146,7 +146,7 @@ TEST_CASE("compact takes indices that stand beside the values") {
   oktopk::detail::candidates<std::int64_t, float, memory> const from{
       oktopk::array_ref<float const, memory>(value_view.data(), 5),
       oktopk::array_ref<std::int64_t const, memory>(index_view.data(), 5)};
-  REQUIRE(oktopk::detail::compact(execution(), from, {magnitude_bits(3.0F)}, workspace) == 3);
+  REQUIRE(oktopk::detail::compact(execution(), from, magnitude_bits(3.0F), workspace) == 3);
   CHECK((to_vector(workspace.entries(3).indices) == std::vector<std::int64_t>{7, indices[2], indices[4]}));
 }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -268,7 +267,7 @@ private:
   void begin_round(bool finals, std::int64_t calls) {
     in_finals_ = finals;
     trial_ = 0;
-    shortest_ = std::numeric_limits<double>::infinity();
+    shortest_ = infinity<double>;
     share_ = std::clamp<std::int64_t>(calls / std::max<std::int64_t>(std::ssize(trials_), 1), least_calls, most_calls);
     begin_trial();
   }
@@ -277,7 +276,7 @@ private:
   // time. Short calls differ by more than schemes do, so one decision by few of them may be wrong. A scheme may have
   // been late all the time, so the least factor between a time and a prediction tells what others may take.
   void begin_rematch() {
-    double off = std::numeric_limits<double>::infinity();
+    double off = infinity<double>;
     double least = off;
     std::size_t shortest = 0;
     for (std::size_t const each : contenders_) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace oktopk {
@@ -142,8 +141,7 @@ struct unguarded_threshold : reused_threshold {
   };
 
   unguarded_threshold() : unguarded_threshold(options{}) {}
-  explicit unguarded_threshold(options how)
-      : reused_threshold({how.tau_prime, 0, std::numeric_limits<double>::infinity()}) {}
+  explicit unguarded_threshold(options how) : reused_threshold({how.tau_prime, 0, detail::infinity<double>}) {}
 
   static std::string name() { return "unguarded_threshold"; }
 };

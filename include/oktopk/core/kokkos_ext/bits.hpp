@@ -36,7 +36,11 @@ KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) 
 /// The pattern of infinity: the first that is not finite.
 template <gradient_value Value>
 inline constexpr bits_of<Value> infinity_bits =
-    __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
+    bits_of<Value>(2 * std::numeric_limits<Value>::max_exponent - 1) << (std::numeric_limits<Value>::digits - 1);
+
+/// For a limit that no number reaches. With -ffast-math Clang warns of std::numeric_limits<Value>::infinity().
+template <gradient_value Value>
+inline constexpr Value infinity = __builtin_bit_cast(Value, infinity_bits<Value>);
 
 /// True if a number is neither infinite nor NaN. By its bits: with -ffast-math, std::isfinite is true of every number,
 /// and so may be a comparison with NaN.
