@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -267,7 +268,7 @@ private:
   void begin_round(bool finals, std::int64_t calls) {
     in_finals_ = finals;
     trial_ = 0;
-    shortest_ = infinity<double>;
+    shortest_ = std::numeric_limits<double>::max();
     share_ = std::clamp<std::int64_t>(calls / std::max<std::int64_t>(std::ssize(trials_), 1), least_calls, most_calls);
     begin_trial();
   }
@@ -276,7 +277,7 @@ private:
   // time. Short calls differ by more than schemes do, so one decision by few of them may be wrong. A scheme may have
   // been late all the time, so the least factor between a time and a prediction tells what others may take.
   void begin_rematch() {
-    double off = infinity<double>;
+    double off = std::numeric_limits<double>::max();
     double least = off;
     std::size_t shortest = 0;
     for (std::size_t const each : contenders_) {
