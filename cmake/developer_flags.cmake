@@ -8,6 +8,9 @@ function(oktopk_developer_flags target)
     # What nvcc makes of a source file for the host's compiler is neither pedantic nor careful with names and numbers.
     if(NOT Kokkos_DEVICES MATCHES "CUDA")
       target_compile_options(${target} PRIVATE -Wpedantic -Wshadow -Wconversion -Wsign-conversion)
+      if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 20)
+        target_compile_options(${target} PRIVATE -Wno-c2y-extensions) # __COUNTER__ in the macros of Catch2
+      endif()
     endif()
     if(OKTOPK_WERROR)
       target_compile_options(${target} PRIVATE -Werror)

@@ -92,6 +92,7 @@ struct wire_capacity {
 template <class W, class E, class Value>
 concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {
+                       typename W::options; // above, Clang 23 takes a private one
                        { W::lossless } -> std::convertible_to<bool>;
                        { W::is_plain } -> std::convertible_to<bool>;
                        { W::block_size } -> std::convertible_to<std::int64_t>;
