@@ -165,7 +165,7 @@ public:
 
   /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`.
   at::Tensor save() const {
-    std::vector<char> bytes = detail::saved_bytes(engine_->state());
+    std::vector<char> bytes = detail::checkpoint_of(engine_->state());
     return at::from_blob(bytes.data(), {std::ssize(bytes)}, at::kByte).clone();
   }
 

@@ -89,8 +89,8 @@ std::uint64_t write_to_disk(training_state state, files::path const& name) {
     file.write(std::as_bytes(std::span(bytes)));
   };
   numbers_of_rank numbers{std::move(state)}; // moved, for it is large
-  write(oktopk::detail::saved_bytes(numbers));
-  write(oktopk::detail::saved_bytes(history_of_rank{std::move(numbers)}));
+  write(oktopk::detail::checkpoint_of(numbers));
+  write(oktopk::detail::checkpoint_of(history_of_rank{std::move(numbers)}));
   file.close();
   file.commit_to_disk();
   return digest.value();

@@ -166,7 +166,7 @@ private:
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), parameters_);
     checkpoints_.save({.iteration = iteration_,
                        .parameters = {host.data(), host.data() + host.extent(0)},
-                       .optimizer = oktopk::detail::saved_bytes(optimizer_.state()),
+                       .optimizer = oktopk::detail::checkpoint_of(optimizer_.state()),
                        .epoch = epoch_,
                        .history = out.history(out.seconds_before() + seconds(begun_, clock::now())),
                        .local = log_.local(),

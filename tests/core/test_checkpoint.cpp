@@ -130,7 +130,7 @@ TEST_CASE("states come back from a stream as they were, several one behind the o
 }
 
 TEST_CASE("a state is saved in memory as in a stream, without room to spare") {
-  std::vector<char> const bytes = oktopk::detail::saved_bytes(example());
+  std::vector<char> const bytes = oktopk::detail::checkpoint_of(example());
   CHECK(std::string(bytes.begin(), bytes.end()) == saved(example()));
   CHECK(bytes.capacity() == bytes.size());
 }

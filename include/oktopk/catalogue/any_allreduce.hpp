@@ -197,7 +197,7 @@ private:
       }
     }
 
-    std::vector<char> checkpoint() const override { return detail::saved_bytes(allreduce.state()); }
+    std::vector<char> checkpoint() const override { return detail::checkpoint_of(allreduce.state()); }
 
     static typename Allreduce::state_type read(std::vector<char> const& checkpoint) {
       std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
@@ -206,7 +206,7 @@ private:
 
     std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const override {
       try {
-        return detail::saved_bytes(oktopk::for_other_ranks(read(checkpoint)));
+        return detail::checkpoint_of(oktopk::for_other_ranks(read(checkpoint)));
       } catch (error const& found) {
         throw error(fault::bad_state, found.sentence());
       }

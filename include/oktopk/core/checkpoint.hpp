@@ -109,7 +109,7 @@ checkpoint_header header_of(State const& state) {
 
 /// What `save` writes, in memory that is taken once.
 template <class State>
-std::vector<char> saved_bytes(State const& state) {
+std::vector<char> checkpoint_of(State const& state) {
   checkpoint_header const header = header_of(state);
   std::vector<char> all;
   all.reserve(sizeof(header) + header.bytes);
