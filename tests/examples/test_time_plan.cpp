@@ -18,6 +18,7 @@ struct machine {
   double step;    ///< of each other
   double part;    ///< of the evaluation of one part of the test data
   std::int64_t parts = 100;
+  double beside = 0; ///< in each row besides
 };
 
 struct run {
@@ -32,7 +33,7 @@ struct run {
 run of(machine const& on, std::int64_t every = 0, double slower_from_half = 1) {
   time_plan plan(on.seconds, every, on.parts);
   run made;
-  time_plan::spent now{.elapsed = on.reading, .training = 0, .evaluating = 0, .part = on.part};
+  time_plan::spent now{.elapsed = on.reading, .training = 0, .evaluating = 0, .part = on.part, .beside = on.beside};
   for (bool last = false; !last;) {
     ++made.iterations;
     double const takes =
@@ -44,15 +45,16 @@ run of(machine const& on, std::int64_t every = 0, double slower_from_half = 1) {
     }
     ++made.questions;
     if (made.questions == 1) { // how the time of a part is measured
-      now.evaluating += on.part;
-      now.elapsed += on.part;
+      now.evaluating += on.part + on.beside;
+      now.elapsed += on.part + on.beside;
     }
     auto const decided = plan.update(made.iterations, now);
     if (decided.row) {
       made.rows.push_back(made.iterations);
       made.parts.push_back(decided.parts);
-      now.evaluating += static_cast<double>(decided.parts) * on.part;
-      now.elapsed += static_cast<double>(decided.parts) * on.part;
+      double const row = static_cast<double>(decided.parts) * on.part + on.beside;
+      now.evaluating += row;
+      now.elapsed += row;
     }
     last = decided.last;
   }
@@ -107,6 +109,28 @@ TEST_CASE("rows that a tenth of the time does not pay for are left out") {
   CHECK(made.evaluating <= 6);
   CHECK(made.rows.size() >= 2);
   CHECK(made.rows.size() <= 6);
+}
+
+TEST_CASE("what a row has besides the test data counts as the tenth, too") {
+  for (double const beside : {0.01, 0.1, 1.0}) {
+    for (std::int64_t const every : {0, 1}) {
+      CAPTURE(beside, every);
+      run const made =
+          of({.seconds = 120, .reading = 1, .first = 0.1, .step = 0.1, .part = 0.01, .beside = beside}, every);
+      CHECK(made.evaluating <= 12 + 1e-9);
+      CHECK(made.evaluating > 6);
+      CHECK(made.rows.size() >= 5);
+      CHECK(made.rows[made.rows.size() / 2] > made.iterations / 4); // they are spread over the run
+      CHECK(made.seconds <= 120 + 0.1 + 1e-9);
+      CHECK(made.seconds > 117);
+    }
+  }
+}
+
+TEST_CASE("a row has fewer parts where it has more besides, and there are about twenty still") {
+  run const made = of({.seconds = 120, .reading = 1, .first = 0.1, .step = 0.1, .part = 0.01, .beside = 0.3});
+  CHECK(made.rows.size() >= 17);
+  CHECK(*sizes(made).begin() < 40);
 }
 
 TEST_CASE("a run that becomes slower still ends in time") {

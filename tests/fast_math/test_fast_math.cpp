@@ -90,6 +90,14 @@ TEST_CASE("options that are not finite are refused by their names") {
   CHECK_FALSE(oktopk::reused_threshold({.high = infinite()}).bounded());
 }
 
+TEST_CASE("what has no limit takes any number") {
+  CHECK(oktopk::unguarded_threshold().capacity(10, 100) == 100);
+  CHECK(oktopk::reused_threshold({.high = infinite()}).capacity(10, 100) == 100);
+  CHECK(oktopk::reused_threshold({.high = 1e300}).problem() == "");
+  CHECK(oktopk::unguarded_threshold({.tau_prime = 1}).problem() == "");
+  CHECK(oktopk::unguarded_threshold({.tau_prime = 0}).problem() != "");
+}
+
 TEST_CASE("good options are still taken") {
   CHECK(heard_with({.momentum = 0.9, .clip_norm = 1, .residual_decay = 1}) == outcome());
   CHECK(heard_with([](auto& all, int) { oktopk::adam made(all, {.learning_rate = 0}); }) == outcome());

@@ -59,9 +59,10 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--batch", how.batch, "examples of a rank and iteration")
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 20));
   app.add_option("--iterations", how.iterations, "of the training")->check(CLI::PositiveNumber);
-  app.add_option("--minutes", how.minutes,
-                 "of the run in all in place of --iterations; a tenth of it at most for evaluations, of a part of the "
-                 "test data where that is not enough")
+  app.add_option(
+         "--minutes", how.minutes,
+         "of the run in all in place of --iterations; a tenth of it at most for evaluations and xi, of a part of the "
+         "test data where that is not enough")
       ->check(CLI::PositiveNumber)
       ->check(fault_of_number);
   app.add_option("--every", how.every, "iterations between two evaluations; more where --minutes leave no time")

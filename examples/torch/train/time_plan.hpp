@@ -8,7 +8,7 @@
 
 namespace torch_training {
 
-/// Makes a run last a given time in all, of which evaluations of the test data take a tenth at most.
+/// Makes a run last a given time in all, of which evaluations of the test data, and xi, take a tenth at most.
 ///
 /// After the iterations that `asks_at` names, `update` is told how long things took, with the same numbers on all
 /// ranks, and says whether there is a row and how many parts of the test data it evaluates: the same number in all
@@ -21,6 +21,7 @@ public:
     double training = 0;   ///< in steps
     double evaluating = 0; ///< in evaluations
     double part = 0;       ///< in the evaluation of one part of the test data, as measured last
+    double beside = 0;     ///< in what a row has besides, xi, as measured last
   };
 
   struct decision {
@@ -41,11 +42,11 @@ public:
     }
     double const step =
         iteration > 1 ? (now.training - first_step_) / static_cast<double>(iteration - 1) : now.training;
-    double const all = static_cast<double>(parts_) * now.part;
+    double const all = static_cast<double>(parts_) * now.part + now.beside;
     if (iteration > 1 && sample_ == 0) {
       choose_sample(iteration, step, all, now);
     }
-    double const row = static_cast<double>(std::max<std::int64_t>(sample_, 1)) * now.part;
+    double const row = static_cast<double>(std::max<std::int64_t>(sample_, 1)) * now.part + now.beside;
     double const end = ends_with_all_ ? all : row;
     double rows = (budget_ - now.evaluating - end) / row;
     bool const due = sample_ > 0 && iteration >= next_row_ && rows >= 1;
@@ -74,7 +75,7 @@ private:
     ends_with_all_ = all <= budget_ / 2;
     double const available = budget_ - now.evaluating - (ends_with_all_ ? all : 0);
     double const of_a_row = available / std::max(1.0, iterations / static_cast<double>(every_));
-    sample_ = std::clamp<std::int64_t>(whole(std::max(0.0, of_a_row / now.part)), 1, parts_);
+    sample_ = std::clamp<std::int64_t>(whole(std::max(0.0, (of_a_row - now.beside) / now.part)), 1, parts_);
   }
 
   double seconds_;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,6 +26,12 @@
 namespace oktopk {
 
 namespace detail {
+
+/// A policy that is made from its `options`. A requirement names the type, for as an argument alone Clang 23 takes a
+/// private one, too.
+template <class Policy>
+concept made_from_options = requires { typename Policy::options; } && std::copyable<typename Policy::options> &&
+                            std::constructible_from<Policy, typename Policy::options>;
 
 /// The values that a number may have; all, unless limits are given.
 struct option_range {

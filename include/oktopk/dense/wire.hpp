@@ -90,9 +90,8 @@ struct wire_capacity {
 ///     let ranks end with different results; `anew` means that the algorithm always codes finished values again.
 ///     `fault_of_coding_anew()` is a sentence if the options forbid that; else it is empty.
 template <class W, class E, class Value>
-concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
+concept dense_wire = std::default_initializable<W> && made_from_options<W> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {
-                       typename W::options; // above, Clang 23 takes a private one
                        { W::lossless } -> std::convertible_to<bool>;
                        { W::is_plain } -> std::convertible_to<bool>;
                        { W::block_size } -> std::convertible_to<std::int64_t>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <cmath>
@@ -56,11 +57,10 @@ struct gathered {
 namespace detail {
 
 template <class G>
-concept has_gather_options =
-    std::copyable<typename G::options> && std::constructible_from<G, typename G::options> && requires(G const& gather) {
-      { gather.describe() } -> std::convertible_to<std::string>;
-      { gather.problem() } -> std::convertible_to<std::string>;
-    };
+concept has_gather_options = made_from_options<G> && requires(G const& gather) {
+  { gather.describe() } -> std::convertible_to<std::string>;
+  { gather.problem() } -> std::convertible_to<std::string>;
+};
 
 template <class G, class E, class Comm, class Format>
 concept gathers_for = std::constructible_from<typename G::template step<E, Comm, Format>, G const&, Format const&> &&
@@ -96,13 +96,12 @@ concept gather_policy = detail::has_gather_options<G> && detail::gathers_for<G, 
 /// * `groups(ranks, length, k)` — optional: the schedule has stages, as in `radix`; a number of groups for each size of a
 ///   range, up to `ranks`. Then `destination` and `source` are of groups, in place of ranks.
 template <class S>
-concept schedule = std::copy_constructible<S> && std::copyable<typename S::options> &&
-                   std::constructible_from<S, typename S::options> && requires(S const& how, int number) {
-                     { how.destination(number, number, number) } -> std::same_as<int>;
-                     { how.source(number, number, number) } -> std::same_as<int>;
-                     { how.bucket() } -> std::same_as<int>;
-                     { how.describe() } -> std::convertible_to<std::string>;
-                     { how.problem() } -> std::convertible_to<std::string>;
-                   };
+concept schedule = std::copy_constructible<S> && detail::made_from_options<S> && requires(S const& how, int number) {
+  { how.destination(number, number, number) } -> std::same_as<int>;
+  { how.source(number, number, number) } -> std::same_as<int>;
+  { how.bucket() } -> std::same_as<int>;
+  { how.describe() } -> std::convertible_to<std::string>;
+  { how.problem() } -> std::convertible_to<std::string>;
+};
 
 } // namespace oktopk

@@ -7,6 +7,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ struct radix {
       double const held =
           detail::expected_similar_union(ranks / range, static_cast<double>(k), static_cast<double>(length)) * range /
           ranks;
-      costs[at] = detail::infinity<double>;
+      costs[at] = std::numeric_limits<double>::max();
       for (int left = (range + 1) / 2; left > 0; --left) { // ranks of the largest group
         int const others = (range + left - 1) / left - 1;
         int const bucket = std::clamp(options_.bucket, 1, others);

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/core/sparse.hpp>
 
 namespace oktopk {
@@ -11,14 +12,12 @@ namespace oktopk {
 namespace detail {
 
 template <class P>
-concept has_partitioner_options =
-    std::copyable<typename P::options> && std::constructible_from<P, typename P::options> &&
-    requires(P const& partitioner, std::int64_t iteration) {
-      { partitioner.describe() } -> std::convertible_to<std::string>;
-      { partitioner.problem() } -> std::convertible_to<std::string>;
-      { partitioner.due(iteration) } -> std::same_as<bool>;
-      { partitioner.bound_words(1) } -> std::same_as<double>;
-    };
+concept has_partitioner_options = made_from_options<P> && requires(P const& partitioner, std::int64_t iteration) {
+  { partitioner.describe() } -> std::convertible_to<std::string>;
+  { partitioner.problem() } -> std::convertible_to<std::string>;
+  { partitioner.due(iteration) } -> std::same_as<bool>;
+  { partitioner.bound_words(1) } -> std::same_as<double>;
+};
 
 template <class P, class E, class Comm>
 concept partitions_for = std::constructible_from<typename P::template step<E, Comm>, P const&> &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <concepts>
@@ -143,12 +144,11 @@ selection_context(E const&, std::int64_t, std::int64_t, Group&, detail::selectio
 namespace detail {
 
 template <class S>
-concept has_selector_options = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
-                               requires(S const& selector) {
-                                 { S::name() } -> std::convertible_to<std::string>;
-                                 { selector.describe() } -> std::convertible_to<std::string>;
-                                 { selector.problem() } -> std::convertible_to<std::string>;
-                               };
+concept has_selector_options = made_from_options<S> && requires(S const& selector) {
+  { S::name() } -> std::convertible_to<std::string>;
+  { selector.describe() } -> std::convertible_to<std::string>;
+  { selector.problem() } -> std::convertible_to<std::string>;
+};
 
 template <class S>
 concept bounds_its_selection = requires(S const& selector, std::int64_t number) {

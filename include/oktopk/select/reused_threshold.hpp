@@ -76,7 +76,8 @@ struct reused_threshold {
   bool bounded() const { return detail::is_finite(options_.high); }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
-    double const most = std::floor(options_.high * static_cast<double>(k));
+    // With -ffast-math a product with infinity may be anything.
+    double const most = bounded() ? std::floor(options_.high * static_cast<double>(k)) : static_cast<double>(length);
     return most < static_cast<double>(length) ? static_cast<std::int64_t>(most) : length;
   }
 
@@ -123,7 +124,7 @@ struct reused_threshold {
 private:
   bool in_band(std::int64_t total, std::int64_t k) const {
     return static_cast<double>(total) >= options_.low * static_cast<double>(k) &&
-           static_cast<double>(total) <= options_.high * static_cast<double>(k);
+           (!bounded() || static_cast<double>(total) <= options_.high * static_cast<double>(k));
   }
 
   options options_;

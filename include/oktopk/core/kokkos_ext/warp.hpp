@@ -5,6 +5,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -212,8 +213,13 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
   return static_cast<std::int64_t>(team.league_rank()) * warps_in_team<Warp> + warp_number<Warp>(team);
 }
 
-/// Launches `teams` teams, each with `shared_bytes` of shared memory, less than 64 KiB. Does nothing for 0 teams. With
-/// `AtATime` so many run on a multiprocessor at a time, if their registers allow it, which the compiler sees to.
+/// True if `Kokkos::PerTeam` takes bytes as a size_t, as newer ones than Kokkos 3 do; between braces an unsigned number becomes no int.
+template <class Unsigned>
+concept counts_bytes_of_teams = requires(Unsigned bytes) { Kokkos::PerTeam({bytes}); };
+using team_bytes = std::conditional_t<counts_bytes_of_teams<unsigned>, std::size_t, int>;
+
+/// Launches `teams` teams, each with `shared_bytes` of shared memory. Does nothing for 0 teams. With `AtATime` so many
+/// run on a multiprocessor at a time, if their registers allow it, which the compiler sees to.
 template <class Warp, int AtATime = 0, execution_space E, class Kernel>
 void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_t shared_bytes, Kernel const& kernel) {
   constexpr int threads = warps_in_team<Warp> * Warp::threads;
@@ -222,8 +228,7 @@ void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_
       std::conditional_t<AtATime == 0 || threads == 1, Kokkos::TeamPolicy<E>, Kokkos::TeamPolicy<E, bounds>>;
   if (teams > 0) {
     auto policy = policy_type(exec, static_cast<int>(teams), threads);
-    // An int for Kokkos 3 and a size_t for newer ones; this type becomes both without a warning.
-    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<std::uint16_t>(shared_bytes)));
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<team_bytes>(shared_bytes)));
     Kokkos::parallel_for(label, policy, kernel);
   }
 }
