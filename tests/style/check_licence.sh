@@ -6,18 +6,12 @@
 set -eu
 cd "$1"
 if [ -e .git ] && command -v git >/dev/null; then
-  files=$(git -c safe.directory='*' ls-files --cached --others --exclude-standard)
+  git -c safe.directory='*' ls-files --cached --others --exclude-standard
 else
-  files=$(find . -path ./build -prune -o -type f -print)
-fi
-bare=0
-for file in $files; do
-  case $file in
-    *LICENSE | *.json | *.csv | *.png) continue ;;
-  esac
-  if ! head -n 4 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception'; then
-    echo "no SPDX lines: $file"
-    bare=$((bare + 1))
-  fi
-done
-[ "$bare" -eq 0 ]
+  find . -path ./build -prune -o -type f -print
+fi | grep -vE '(LICENSE|\.json|\.csv|\.png)$' | sed 's,^,./,' | tr '\n' '\0' | xargs -0 awk '
+  FNR <= 4 && /SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception/ { named[FILENAME] }
+  END {
+    for (i = 1; i < ARGC; i++) if (!(ARGV[i] in named)) { print "no SPDX lines: " ARGV[i]; bare = 1 }
+    exit bare
+  }'
