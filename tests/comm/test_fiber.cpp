@@ -32,11 +32,12 @@ std::string current_text() {
 
 constexpr std::size_t small_stack = std::size_t(256) << 10;
 
-// Uses at least `bytes` of stack, in frames the compiler cannot fold.
+// Uses at least `bytes` of stack, in frames the compiler cannot fold: others might read them.
 [[gnu::noinline]] int descend(std::ptrdiff_t bytes) {
   constexpr std::size_t frame_bytes = 2048;
-  char volatile frame[frame_bytes];
+  char frame[frame_bytes];
   frame[frame_bytes - 1] = static_cast<char>(bytes % 7);
+  asm volatile("" : : "r"(frame) : "memory");
   return (bytes <= 0 ? 0 : descend(bytes - static_cast<std::ptrdiff_t>(frame_bytes))) + frame[frame_bytes - 1];
 }
 
