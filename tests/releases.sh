@@ -16,17 +16,18 @@ usage() {
   echo "sh tests/releases.sh [--build DIR] [--only WHAT,...] [--jobs N] [--write] [--list] [RELEASE...]"
   echo "  RELEASE        bookworm (Debian 12), trixie (13), forky or sid (unstable); trixie and sid unless given"
   echo "  --only WHAT    of examples (sh examples/run.sh), quick (sh tests/run.sh), full (what --full adds), torch (--torch),"
-  echo "                 kokkos (quick once more, with libkokkos-dev where the release has it); else all"
+  echo "                 kokkos (quick once more, with libkokkos-dev where the release has it), clang (quick once more, with the"
+  echo "                 newest Clang of the release); else all"
   echo "  --build DIR    keeps the roots there, of 4 to 8 GB each; else in build/releases. Delete them with"
   echo "                 rm -rf --one-file-system"
   echo "  --jobs N       compiles and runs so much at a time; as many as cores unless given"
   echo "  --write        writes the table of docs/backends.md of the last runs"
   echo "  --list         prints that table"
-  echo "The last commit is what is tested. Needs root, debootstrap and the network. On two cores a release takes about 1.5 hours:"
-  echo "5 minutes for the root, 6 for examples, 15 for quick, 35 for full, 20 for torch, 15 for kokkos."
+  echo "The last commit is what is tested. Needs root, debootstrap and the network. On two cores a release takes about 2 hours:"
+  echo "5 minutes for the root, 6 for examples, 15 for quick, 35 for full, 20 for torch, 16 each for kokkos and clang."
 }
 
-everything="examples quick full torch kokkos"
+everything="examples quick full torch kokkos clang"
 only=$everything
 releases=
 folder=build/releases
@@ -59,8 +60,8 @@ builds=$(cd "$builds" && pwd)
 
 # rows: of every root here, from what its last runs have noted.
 rows() {
-  echo "| release | examples | quick | full | torch | quick, libkokkos-dev | with |"
-  echo "|---|---|---|---|---|---|---|"
+  echo "| release | examples | quick | full | torch | quick, libkokkos-dev | quick, Clang | with |"
+  echo "|---|---|---|---|---|---|---|---|"
   for each in bookworm trixie forky sid; do
     [ -e "$builds/$each.versions" ] || continue
     printf '| %s |' "$(cat "$builds/$each.name")"
@@ -87,7 +88,7 @@ case $table in
 esac
 [ "$(id -u)" -eq 0 ] || fail "debootstrap, chroot and mounts need root"
 releases=${releases:- trixie sid}
-say "What a newcomer types, on$releases: $only. The roots are kept in $builds; all of it takes about 1.5 hours a release"
+say "What a newcomer types, on$releases: $only. The roots are kept in $builds; all of it takes about 2 hours a release"
 install_missing debootstrap git
 
 # inside ROOT COMMAND: a shell in it, with nothing of this environment.
@@ -187,6 +188,15 @@ for release in $releases; do
       else
         echo "not packaged" >"$root.kokkos.result"
       fi
+      ;;
+  esac
+  case " $only " in
+    *" clang "*)
+      clang=$(inside "$root" "apt-cache search --names-only '^clang-[0-9]+\$'" | sed 's/^clang-//; s/ .*//' | sort -n | tail -n 1)
+      inside "$root" "apt-get -q -y install --no-install-recommends clang-$clang" >"$root.apt.log" 2>&1 ||
+        fail "clang-$clang could not be installed (all it said is in $root.apt.log)"
+      try clang "CC=clang-$clang CXX=clang++-$clang sh tests/run.sh --yes --build build/clang$clang"
+      sed -i "s/\$/, Clang $(inside "$root" "clang-$clang -dumpversion")/" "$root.clang.result"
       ;;
   esac
 done
