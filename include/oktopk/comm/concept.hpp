@@ -69,15 +69,18 @@ concept starts_groups = requires { typename C::bulk_request; } && message_reques
                           { comm.cancel(requests) } noexcept -> std::same_as<void>;
                         };
 
+// Clang 22 takes `std::same_as<decltype(C::ordered_by_instance), bool const> || ...` as false in some files.
 template <class C>
-concept knows_its_order = std::same_as<decltype(C::ordered_by_instance), bool const> || requires(C const& comm) {
-  { comm.ordered_by_instance() } -> std::same_as<bool>;
-};
+concept knows_its_order =
+    requires { requires std::is_same_v<decltype(C::ordered_by_instance), bool const>; } || requires(C const& comm) {
+      { comm.ordered_by_instance() } -> std::same_as<bool>;
+    };
 
 template <class C>
-concept knows_if_it_tells_sizes = std::same_as<decltype(C::tells_sizes), bool const> || requires(C const& comm) {
-  { comm.tells_sizes() } -> std::same_as<bool>;
-};
+concept knows_if_it_tells_sizes =
+    requires { requires std::is_same_v<decltype(C::tells_sizes), bool const>; } || requires(C const& comm) {
+      { comm.tells_sizes() } -> std::same_as<bool>;
+    };
 
 /// True for a communicator whose type says that messages are ordered by the instance.
 template <class C>
