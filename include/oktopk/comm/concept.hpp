@@ -69,7 +69,7 @@ concept starts_groups = requires { typename C::bulk_request; } && message_reques
                           { comm.cancel(requests) } noexcept -> std::same_as<void>;
                         };
 
-// Clang 22 takes `std::same_as<decltype(C::ordered_by_instance), bool const> || ...` as false in some files.
+// Of both: in some files Clang 22 takes `std::same_as<decltype(C::ordered_by_instance), bool const> || ...` as false.
 template <class C>
 concept knows_its_order =
     requires { requires std::is_same_v<decltype(C::ordered_by_instance), bool const>; } || requires(C const& comm) {

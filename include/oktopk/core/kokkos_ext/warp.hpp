@@ -213,7 +213,8 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
   return static_cast<std::int64_t>(team.league_rank()) * warps_in_team<Warp> + warp_number<Warp>(team);
 }
 
-/// True if `Kokkos::PerTeam` takes bytes as a size_t, as newer ones than Kokkos 3 do; between braces an unsigned number becomes no int.
+/// True if `Kokkos::PerTeam` takes bytes as a size_t, as newer ones than Kokkos 3 do: between braces an unsigned number
+/// becomes no int.
 template <class Unsigned>
 concept counts_bytes_of_teams = requires(Unsigned bytes) { Kokkos::PerTeam({bytes}); };
 using team_bytes = std::conditional_t<counts_bytes_of_teams<unsigned>, std::size_t, int>;
