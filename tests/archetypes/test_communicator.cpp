@@ -8,6 +8,7 @@
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/comm/counted.hpp>
 
 using namespace oktopk_tests;
@@ -19,6 +20,15 @@ static_assert(oktopk::communicator<archetype>);
 static_assert(!std::copyable<archetype> && !std::default_initializable<archetype> &&
               !std::copy_constructible<archetype::request>);
 static_assert(oktopk::communicator<oktopk::counted<archetype>>, "decorators ask for no more");
+
+// As a member type, and after one that says while it runs what the archetype's type says.
+template <class Owner>
+concept has_a_communicator = oktopk::communicator<typename Owner::communicator_type>;
+template <class C>
+struct owner {
+  using communicator_type = C;
+};
+static_assert(has_a_communicator<owner<oktopk::any_communicator>> && has_a_communicator<owner<archetype>>);
 
 // One defect each: a name in a derived class hides the base's.
 template <class C>
