@@ -380,15 +380,13 @@ private:
 /// Reads "N:D" as a length and a density.
 std::pair<std::int64_t, double> point_of(std::string const& text) {
   std::size_t const colon = text.find(':');
-  std::int64_t length = 0;
-  double density = 0;
-  if (colon == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, colon), length) || length < 1 ||
-      length > std::numeric_limits<std::int32_t>::max() ||
-      !oktopk_programs::fault_of_density(text.substr(colon + 1)).empty() ||
-      !CLI::detail::lexical_cast(text.substr(colon + 1), density)) {
+  auto const length = oktopk_programs::whole_number_in(text.substr(0, colon)).value_or(0);
+  std::string const density = colon == std::string::npos ? std::string() : text.substr(colon + 1);
+  if (length < 1 || length > std::numeric_limits<std::int32_t>::max() ||
+      !oktopk_programs::fault_of_density(density).empty()) {
     throw CLI::ValidationError("--points", text + " is not LENGTH:DENSITY");
   }
-  return {length, density};
+  return {static_cast<std::int64_t>(length), *oktopk_programs::number_in<double>(density)};
 }
 
 /// Reads the arguments; ends the program where they are not right.
@@ -397,13 +395,15 @@ std::optional<int> read(std::vector<std::string> arguments, options& asked) {
   std::vector<std::string> points;
   std::string ignored;
   app.add_option("--points", points, "Lengths and densities: 1000:0.01,10000:0.05")->delimiter(',')->required();
-  app.add_option("--seconds", asked.seconds, "Seconds to measure at a point")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", asked.seconds, "Seconds to measure at a point")->check(oktopk_programs::positive());
   app.add_option("--last-start", asked.last_start, "Begin no point after so many seconds")
-      ->check(CLI::NonNegativeNumber);
+      ->check(oktopk_programs::real([](double number) { return number >= 0; }, "no number of 0 or more"));
   app.add_option("--within", asked.within,
                  "Measure what is predicted to take at most so many times as long as the best")
-      ->check(CLI::Range(1.0, 1e6));
-  app.add_option("--seed", asked.seed, "Of the synthetic gradients");
+      ->check(
+          oktopk_programs::real([](double number) { return number >= 1 && number <= 1e6; }, "no number of 1 to 1e6"));
+  app.add_option("--seed", asked.seed, "Of the synthetic gradients")
+      ->transform(oktopk_programs::whole(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--csv", asked.csv, "File for the figures")->required();
   app.add_option("--algorithm", ignored, "Not used: run.py gives it to every program");
   oktopk_programs::add_deadline(app, asked.deadline);

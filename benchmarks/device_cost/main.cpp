@@ -331,16 +331,16 @@ int run_program(int argc, char** argv) {
                "device_cost");
   app.add_option("--n", asked.lengths, "Lengths of the gradient")
       ->delimiter(',')
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
+      ->transform(oktopk_programs::whole(1, std::numeric_limits<std::int32_t>::max()))
       ->type_name("N[,N...]")
       ->capture_default_str();
   app.add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")
       ->check(oktopk_programs::fault_of_density)
       ->type_name("D")
       ->capture_default_str();
-  app.add_option("--ranks", asked.ranks, "Ranks in this process")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--ranks", asked.ranks, "Ranks in this process")->transform(oktopk_programs::whole(1, 64))->capture_default_str();
   app.add_option("--steps", asked.steps, "Calls that are counted, after three that are not")
-      ->check(CLI::Range(1, 10'000))
+      ->transform(oktopk_programs::whole(1, 10'000))
       ->capture_default_str();
   app.add_option("--csv", asked.csv, "A row for each length, form and part")->required()->type_name("FILE");
   app.set_version_flag("--version", oktopk_programs::version_text("device_cost"), "Print the version");

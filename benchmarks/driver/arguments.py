@@ -3,13 +3,15 @@
 """Options that several commands have, and the types of their values."""
 
 import argparse
+import math
 import os
 import pathlib
 import re
 
 from . import programs
 
-NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
+# As the programs and the catalogue read numbers: to base 10 with a point, zeros in front or not, no sign, no separators.
+NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -31,16 +33,20 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
+def count(text, least=0):
+    """A whole number of at least 0: its digits, or one with an exponent, as a double holds it exactly."""
+    if re.fullmatch("[0-9]+", text):
+        number = int(text)
+    else:
+        number = float(text) if re.fullmatch(NUMBER, text) and "e" in text.lower() else math.nan
+    if not (number >= least and number % 1 == 0 and (isinstance(number, int) or number <= 2**53)):
+        raise argparse.ArgumentTypeError(f'must be a whole number of at least {least}, not "{text}"')
+    return int(number)
+
+
 def whole(text):
     """A whole number of at least 1."""
-    if not re.fullmatch("[1-9][0-9]*", text):
-        raise argparse.ArgumentTypeError(f'must be a whole number of at least 1, not "{text}"')
-    return int(text)
-
-
-def count(text):
-    """A whole number of at least 0."""
-    return 0 if text == "0" else whole(text)
+    return count(text, 1)
 
 
 def wholes(text):
@@ -50,11 +56,8 @@ def wholes(text):
 
 def share(text):
     """A number in (0, 1]."""
-    try:
-        if 0 < float(text) <= 1:
-            return float(text)
-    except ValueError:
-        pass
+    if re.fullmatch(NUMBER, text) and 0 < float(text) <= 1:
+        return float(text)
     raise argparse.ArgumentTypeError(f'must be over 0 and at most 1, not "{text}"')
 
 
@@ -124,7 +127,7 @@ def picture(text):
 
 def positive(text):
     """A finite number over 0."""
-    if not re.fullmatch(NUMBER, text) or float(text) == 0:
+    if not re.fullmatch(NUMBER, text) or not 0 < float(text) < math.inf:
         raise argparse.ArgumentTypeError(f'must be a number over 0, not "{text}"')
     return float(text)
 

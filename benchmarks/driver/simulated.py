@@ -49,7 +49,7 @@ def add_options(parser):
                         help="simulate n / FACTOR entries on links of bandwidth / FACTOR (default: "
                         "by scheme what 256 ranks can do in 16 GiB: 32 for ok_topk, 256 for "
                         "topk_a, 512 for gaussian_k, else 128; in proportion for more ranks)")
-    parser.add_argument("--density", type=float, default=DENSITY, metavar="D",
+    parser.add_argument("--density", type=arguments.share, default=DENSITY, metavar="D",
                         help="share of the entries to select (default: %(default)s)")
     parser.add_argument("--allreduce", metavar="NAME", default="rab_rdb",
                         help="what MPI_Allreduce does, in SMPI's words; rab_rdb is Rabenseifner's")

@@ -104,7 +104,7 @@ int run_program(int argc, char** argv) {
   oktopk_programs::add_selection_options(app, asked.length, asked.densities);
   app.add_option("--parts", asked.parts, "Messages that a selection is cut into")
       ->delimiter(',')
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 30))
+      ->transform(oktopk_programs::whole(1, 1 << 30))
       ->type_name("P[,P...]")
       ->capture_default_str();
   app.add_option("--input", asked.kinds, "How the entries lie: uniform, clustered, alternating, random_bits")

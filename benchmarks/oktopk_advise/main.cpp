@@ -4,6 +4,7 @@
 // Predicts the time of every scheme for a length, a density, ranks and a network, before anything is bought or built.
 
 #include "programs/arguments.hpp"
+#include "programs/numbers.hpp"
 #include "programs/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -114,11 +115,14 @@ std::vector<tensor> read_tensors(std::string const& file) {
     number += 1;
     std::istringstream words(line);
     tensor next;
+    std::string length;
     std::string more;
     if (line.find_first_not_of(" \t\r") == line.npos) {
       continue;
     }
-    if (!(words >> next.name >> next.length) || (words >> more) || next.length < 1 || next.length > longest) {
+    words >> next.name >> length;
+    next.length = static_cast<std::int64_t>(oktopk_programs::whole_number_in(length).value_or(0));
+    if ((words >> more) || next.length < 1 || next.length > longest) {
       throw std::runtime_error(
           fmt::format("{}, line {}: \"{}\" is not a name and a length of 1 to {}", file, number, line, longest));
     }
@@ -177,25 +181,19 @@ void run(options const& asked) {
   }
 }
 
-std::string fault_of_number(std::string const& text) {
-  double number = 0; // NaN is in each of CLI11's own ranges
-  bool const good = CLI::detail::lexical_cast(text, number) && number > 0 && std::isfinite(number);
-  return good ? "" : text + " is not a number over 0";
-}
-
 int run_program(int argc, char** argv) {
   oktopk_programs::arguments arguments(argc, argv);
   options asked;
   CLI::App app("Predicts how long each scheme takes, the fastest first", "oktopk_advise");
-  auto* const length = app.add_option("--length", asked.length, "Values of a gradient")->check(CLI::Range(1L, longest));
+  auto* const length = app.add_option("--length", asked.length, "Values of a gradient")->transform(oktopk_programs::whole(1, longest));
   app.add_option("--density", asked.density, "Share of the entries to select")
       ->check(oktopk_programs::fault_of_density)
       ->capture_default_str();
-  app.add_option("--ranks", asked.ranks, "Number of ranks")->required()->check(CLI::Range(1, 1 << 20));
+  app.add_option("--ranks", asked.ranks, "Number of ranks")->required()->transform(oktopk_programs::whole(1, 1 << 20));
   app.add_option("--rate", asked.rate_mbit, "Mbit/s of each rank (default: the machine's, or 1000)")
-      ->check(fault_of_number);
+      ->check(oktopk_programs::positive());
   app.add_option("--latency", asked.latency_us, "Microseconds of a message (default: the machine's, or 50)")
-      ->check(fault_of_number);
+      ->check(oktopk_programs::positive());
   app.add_option("--machine", asked.machine,
                  "What --save-machine or a program has written\n(default: this processor is measured, alone)")
       ->type_name("FILE");
@@ -206,7 +204,7 @@ int run_program(int argc, char** argv) {
       ->type_name("FILE")
       ->excludes(length);
   app.add_option("--bucket-mib", asked.bucket_mib, "MiB of a bucket of --tensors")
-      ->check(fault_of_number)
+      ->check(oktopk_programs::positive())
       ->capture_default_str();
   std::map<std::string, oktopk::detail::allowed_sums> const names{
       {"unrounded", oktopk::detail::allowed_sums::unrounded},

@@ -3,6 +3,7 @@
 #include "options.hpp"
 
 #include "programs/arguments.hpp"
+#include "programs/numbers.hpp"
 #include "programs/options.hpp"
 
 #include <oktopk/catalogue/option_reader.hpp>
@@ -10,7 +11,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -38,35 +38,6 @@ std::string fault_of_pattern(std::string const& pattern) {
 
 constexpr std::int64_t most_steps = 1'000'000'000;
 
-// CLI11's own ranges print the upper end, and that with all its digits.
-auto at_least(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-  return [least, most](std::string const& text) {
-    std::int64_t number = 0;
-    bool const is_number = CLI::detail::lexical_cast(text, number);
-    return !is_number || number < least ? text + " is no integer of at least " + std::to_string(least)
-           : number > most              ? text + " is more than " + std::to_string(most)
-                                        : std::string();
-  };
-}
-
-// 1e6 for 1000000: a whole number with an exponent as a double holds it exactly; any other text as it is.
-std::string without_exponent(std::string text) {
-  double number = 0;
-  std::int64_t whole = 0;
-  bool const is_exact = text.find_first_of("eE") != std::string::npos && !CLI::detail::lexical_cast(text, whole) &&
-                        CLI::detail::lexical_cast(text, number) && number == std::nearbyint(number) &&
-                        std::abs(number) <= 0x1p53;
-  return is_exact ? std::to_string(static_cast<std::int64_t>(number)) : text;
-}
-
-// CLI11 takes -1 for the largest number there is, and so a number that is too large.
-std::string fault_of_seed(std::string const& text) {
-  std::uint64_t number = 0;
-  errno = 0;
-  bool const is_number = CLI::detail::lexical_cast(text, number) && text.find('-') == std::string::npos;
-  return is_number && errno == 0 ? std::string() : text + " is no integer from 0 to 2^64 - 1";
-}
-
 void declare(CLI::App& app, options& asked) {
   app.add_option_function<std::string>(
          "--algorithm", [&](std::string const& list) { asked.algorithms = oktopk::detail::split_list(list); },
@@ -75,8 +46,7 @@ void declare(CLI::App& app, options& asked) {
       ->type_name("NAME[(KEY=VALUE,...)][,...]");
   auto* const source = app.add_option_group("Gradients")->require_option(1);
   source->add_option("--length", asked.length, "Length of a synthetic gradient")
-      ->check(at_least(1))
-      ->transform(without_exponent);
+      ->transform(oktopk_programs::whole(1));
   source
       ->add_option(
           "--input", asked.inputs,
@@ -88,16 +58,17 @@ void declare(CLI::App& app, options& asked) {
   auto* const size = app.add_option_group("Selection")->require_option(1);
   size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")
       ->check(oktopk_programs::fault_of_density);
-  size->add_option("--k", asked.k, "Number of entries to select")->check(at_least(0))->transform(without_exponent);
+  size->add_option("--k", asked.k, "Number of entries to select")->transform(oktopk_programs::whole(0));
   app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")
-      ->check(at_least(1, most_steps));
+      ->transform(oktopk_programs::whole(1, most_steps));
   app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")
-      ->check(at_least(0, most_steps));
-  app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")->check(fault_of_seed);
+      ->transform(oktopk_programs::whole(0, most_steps));
+  app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")
+      ->transform(oktopk_programs::whole(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
   app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")
-      ->check(CLI::Range(1, 1024))
+      ->transform(oktopk_programs::whole(1, 1024))
       ->type_name("P");
   oktopk_programs::add_deadline(app, asked.deadline);
   app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "arguments.hpp"
+#include "numbers.hpp"
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -21,7 +22,7 @@ namespace oktopk_programs {
 
 inline void add_selection_options(CLI::App& app, std::int64_t& length, std::vector<double>& densities) {
   app.add_option("--n", length, "Length of the gradient")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
+      ->transform(whole(1, std::numeric_limits<std::int32_t>::max()))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--density", densities, "Shares of the entries to select, in (0, 1]")

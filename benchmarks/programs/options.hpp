@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "numbers.hpp"
+
 #include <oktopk/comm/time_limit.hpp>
 
 #include <CLI/CLI.hpp>
@@ -23,10 +25,8 @@ inline CLI::Option* add_deadline(CLI::App& app, double& seconds) {
       .add_option(
           "--deadline", seconds,
           "Seconds that a rank waits for the others at most,\nbefore all end with an error (default: 600; 0: for ever)")
-      ->check([](std::string const& text) { // NaN is in each of CLI11's own ranges
-        double number = 0;
-        return CLI::detail::lexical_cast(text, number) && number >= 0 ? std::string()
-                                                                      : text + " is no number of 0 or more";
+      ->check([](std::string const& text) {
+        return number_in<double>(text).value_or(-1) >= 0 ? std::string() : text + " is no number of 0 or more";
       })
       ->type_name("SECONDS");
 }
@@ -42,9 +42,8 @@ void set_deadline(Comm& comm, double seconds) {
 
 /// What is wrong with a density on a command line; nothing where it is one.
 inline std::string fault_of_density(std::string const& text) {
-  double density = 0; // NaN is in each of CLI11's own ranges
-  bool const good = CLI::detail::lexical_cast(text, density) && density > 0 && density <= 1;
-  return good ? "" : text + " is not a number over 0 and at most 1";
+  double const density = number_in<double>(text).value_or(0);
+  return density > 0 && density <= 1 ? "" : text + " is not a number over 0 and at most 1";
 }
 
 /// Throws where a gradient file has more values than 32-bit indices can name.

@@ -3,12 +3,13 @@
 #include "options.hpp"
 
 #include "programs/arguments.hpp"
+#include "programs/numbers.hpp"
+#include "programs/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -29,35 +30,27 @@ options parse_options(std::vector<std::string> const& arguments) {
   options o;
   CLI::App app("Trains a network of 1.86 million parameters on Fashion-MNIST, data-parallel over MPI ranks.",
                "train_fashion_mnist");
-  // CLI11's ranges let a NaN pass.
-  auto const positive = [](std::string const& text) {
-    double number = 0;
-    return CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number > 0
-               ? std::string()
-               : text + " is no finite number over 0";
-  };
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  using oktopk_programs::whole;
   app.add_flag_callback(
       "--list", [] { throw CLI::Success(); }, "Print all algorithms and their options");
   app.set_version_flag("--version", oktopk_programs::version_text("train_fashion_mnist"), "Print the version");
   app.add_option("--algorithm", o.algorithm, "How gradients are summed; --list tells all")->capture_default_str();
   app.add_option("--density", o.density, "Share of the gradient to exchange; dense schemes ignore it")
-      ->check(positive)
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(oktopk_programs::fault_of_density)
       ->capture_default_str();
   app.add_option("--epochs", o.epochs, "Passes over the training images")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(1'000'000)))
+      ->transform(whole(1, 1'000'000))
       ->capture_default_str();
   // The upper end is what a matrix product takes as its number of rows.
   app.add_option("--batch", o.batch, "Images per rank and iteration")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<int>::max())))
+      ->transform(whole(1, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app.add_option("--lr", o.learning_rate,
                  "Peak learning rate: half an epoch of warm-up, then a cosine down to a twentieth")
-      ->check(positive)
+      ->check(oktopk_programs::positive())
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Of the initial weights and the order of the images")
-      ->check(CLI::Range(std::int64_t(0), largest - 1))
+      ->transform(whole(0, std::numeric_limits<std::int64_t>::max() - 1))
       ->capture_default_str();
   app.add_option("--data", o.data, "Folder with the four .gz files of Fashion-MNIST")->capture_default_str();
   auto* const dump =
@@ -65,13 +58,13 @@ options parse_options(std::vector<std::string> const& arguments) {
   auto* const dump_at =
       app.add_option("--dump-at", o.dump_at, "Iterations to dump, counted from 1, separated by commas")
           ->delimiter(',')
-          ->check(CLI::Range(std::int64_t(1), largest));
+          ->transform(whole(1));
   dump->needs(dump_at);
   dump_at->needs(dump);
   auto* const checkpoint =
       app.add_option("--checkpoint", o.checkpoint, "File to go on from where it exists, and to keep the training in");
   app.add_option("--every", o.every, "Iterations from one checkpoint to the next; without it one after each epoch")
-      ->check(CLI::Range(std::int64_t(1), largest))
+      ->transform(whole(1))
       ->needs(checkpoint);
   oktopk_programs::add_deadline(app, o.deadline);
   app.add_option("--csv", o.csv, "File for a table with a row per epoch");

@@ -61,7 +61,7 @@ def test_file(medians, tmp_path, name):
 
 
 @pytest.mark.parametrize("sentence, arguments", [
-    ("--n: Value 0 not in range", ["--n", 0]),
+    ("--n: 0 is no integer of at least 1", ["--n", 0]),
     ("--density: 0 is not a number over 0", ["--density", "0.5,0"]),
     ("zzz", ["--benchmark_filter=zzz"]),
     ("there is no input file", ["--input", "nowhere.f32"]),

@@ -220,7 +220,7 @@ def test_refuses_another_training(copied, ranks, more):
 
 @pytest.mark.parametrize("arguments, expected", [
     (["--every", 3], "--every requires --checkpoint"),
-    (["--every", 0, "--checkpoint", "x"], "--every: Value 0 not in range"),
+    (["--every", 0, "--checkpoint", "x"], "--every: 0 is no integer of at least 1"),
     (["--checkpoint", "absent/run"], "absent/run"),
 ])
 def test_refuses_options(straight, tmp_path, arguments, expected):

@@ -210,10 +210,10 @@ def test_version(mpi_program):
 @pytest.mark.parametrize("arguments, expected", [
     (["--algorithm", "quick"], "there are ok_topk, paper_ok_topk"),
     (["--density", 0], "--density: 0 is no finite number over 0"),
-    (["--density", 1.5], "--density: Value 1.5 not in range"),
-    (["--epochs", 0], "--epochs: Value 0 not in range"),
+    (["--density", 1.5], "--density: 1.5 is not a number over 0 and at most 1"),
+    (["--epochs", 0], "--epochs: 0 is no integer of at least 1"),
     (["--lr", "nan"], "--lr: nan is no finite number over 0"),
-    (["--seed", -1], "--seed: Value -1 not in range"),
+    (["--seed", -1], "--seed: -1 is no integer of at least 0"),
     (["--dump-at", 3], "--dump-at requires --dump"),
     (["--colour", "red"], "--colour"),
     (["--log", "absent/log.csv"], "log.csv"),

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "programs/numbers.hpp"
+
 #include <oktopk/catalogue/catalogue.hpp>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
-#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -36,13 +40,13 @@ std::string options::shared_part() const {
   return line.str();
 }
 
-// NaN is in each of CLI11's own ranges.
-std::string fault_of_number(std::string const& text) {
-  double number = 0;
-  return CLI::detail::lexical_cast(text, number) && std::isfinite(number) ? "" : text + " is no finite number";
+auto from_to(double least, double most) {
+  return oktopk_programs::real([=](double number) { return number >= least && number <= most; },
+                               fmt::format("no number of {} to {}", least, most));
 }
 
 options parse_options(std::vector<std::string> const& arguments) {
+  using oktopk_programs::whole;
   options how;
   bool list = false;
   CLI::App app("Trains a network of torch on several ranks; the gradients are summed by an algorithm of oktopk.\n"
@@ -53,41 +57,32 @@ options parse_options(std::vector<std::string> const& arguments) {
       ->check(CLI::IsMember({"vgg16", "lstm", "bert"}));
   app.add_option("--algorithm", how.algorithm,
                  "of the catalogue, see --list; \"+overlap\" behind it: in buckets, while the backward pass runs");
-  app.add_option("--size", how.size, "factor of the network's widths")
-      ->check(CLI::Range(0.01, 8.0))
-      ->check(fault_of_number);
+  app.add_option("--size", how.size, "factor of the network's widths")->check(from_to(0.01, 8));
   app.add_option("--batch", how.batch, "examples of a rank and iteration")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 20));
-  app.add_option("--iterations", how.iterations, "of the training")->check(CLI::PositiveNumber);
+      ->transform(whole(1, 1 << 20));
+  app.add_option("--iterations", how.iterations, "of the training")->transform(whole(1));
   app.add_option(
          "--minutes", how.minutes,
          "of the run in all in place of --iterations; a tenth of it at most for evaluations and xi, of a part of the "
          "test data where that is not enough")
-      ->check(CLI::PositiveNumber)
-      ->check(fault_of_number);
+      ->check(oktopk_programs::positive());
   app.add_option("--every", how.every, "iterations between two evaluations; more where --minutes leave no time")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--density", how.density, "k / n of sparse schemes")
-      ->check(CLI::Range(1e-6, 1.0))
-      ->check(fault_of_number);
-  app.add_option("--learning-rate", how.learning_rate)->check(CLI::PositiveNumber)->check(fault_of_number);
-  app.add_option("--momentum", how.momentum, "with momentum correction")
-      ->check(CLI::Range(0.0, 0.999))
-      ->check(fault_of_number);
+      ->transform(whole(1));
+  app.add_option("--density", how.density, "k / n of sparse schemes")->check(from_to(1e-6, 1));
+  app.add_option("--learning-rate", how.learning_rate)->check(oktopk_programs::positive());
+  app.add_option("--momentum", how.momentum, "with momentum correction")->check(from_to(0, 0.999));
   app.add_option("--clip-norm", how.clip_norm, "most norm of a rank's gradient in a bucket; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->check(fault_of_number);
-  app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->check(CLI::NonNegativeNumber);
+      ->check(from_to(0, std::numeric_limits<double>::max()));
+  app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->transform(whole(0));
   app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")
-      ->check(CLI::PositiveNumber)
-      ->check(fault_of_number);
-  app.add_option("--seed", how.seed)->check(CLI::NonNegativeNumber);
+      ->check(oktopk_programs::positive());
+  app.add_option("--seed", how.seed)->transform(whole(0));
   app.add_flag("--xi", how.xi, "measures the paper's xi in each row, whose step then takes longer");
   app.add_option("--images", how.images, "folder of Fashion-MNIST");
   app.add_option("--text", how.text, "file of plain text for lstm and bert");
   oktopk_programs::add_deadline(app, how.deadline);
   app.add_option("--words", how.words, "most words of the vocabulary; rarer ones are one")
-      ->check(CLI::Range(10, 1'000'000));
+      ->transform(whole(10, 1'000'000));
   app.add_option("--csv", how.csv, "file for a row each --every iterations");
   app.add_option("--course", how.course,
                  "file for a row each iteration, written as it ends: seconds, loss, words, what runs, switches");
