@@ -97,8 +97,15 @@ def wire_seconds(row, rate, latency):
             + float(row["messages_sent_max"]) * latency / 1e6)
 
 
+def k_of(rows, k):
+    """The entries that a scheme of these rows selects: its text may have a density of its own. A dense scheme is compared
+    with the others at the common `k`."""
+    kind, own = programs.kind_of_scheme(rows[0]["algorithm"]), int(rows[0]["k"])
+    return own if kind == "sparse" or (kind is None and own < int(rows[0]["length"])) else k
+
+
 def summed_up(rows, k, turns, rate, latency):
-    """A row per scheme; `turns`: the ranks took turns; `rate`: of a network to add, or None."""
+    """A row per scheme; `k` is that of --density; `turns`: the ranks took turns; `rate`: of a network to add, or None."""
     table = {}
     own = "own_" if turns else ""
     for name, of in results.grouped(rows).items():
@@ -107,12 +114,13 @@ def summed_up(rows, k, turns, rate, latency):
         selection = min(whole, median(of, own + "select_seconds"))
         words = most(of, "words_sent_max")
         ranks = int(of[0]["ranks"])
-        least = 2 * k * (ranks - 1) / ranks
+        selected = k_of(of, k)
+        least = 2 * selected * (ranks - 1) / ranks
         table[name] = {
             "algorithm": name,
             "ranks": ranks,
             "length": of[0]["length"],
-            "k": k,
+            "k": selected,
             "words_sent": words,
             "words_are_a_floor": of[0]["words_are_a_floor"],
             "lower_bound_ratio": words / least if least > 0 else "",
@@ -124,7 +132,7 @@ def summed_up(rows, k, turns, rate, latency):
             "output_density": mean(of, "output_density"),
             "xi": mean(of, "xi"),
             "captured": mean(of, "captured"),
-            "captured_by_top_k": mean(rows, "captured_by_top_k"),
+            "captured_by_top_k": mean(of, "captured_by_top_k"),
             "spread": spread(of, own + "seconds", wire),
         }
     if "dense" in table:
@@ -177,11 +185,11 @@ def run(given):
     length = int(rows[0]["length"])
     k = max(1, min(length, int(length * given.density + 0.5)))
     latency = float(given.latency or LATENCY)
-    title = f"{rows[0]['ranks']} ranks, n = {length:,}, k = {k:,}"
+    table = summed_up(rows, k, not mpi, given.rate, latency)
+    title = f"{rows[0]['ranks']} ranks, n = {length:,}, {tables.all_k(table)}"
     network = given.rate and f"links of {arguments.rate_text(given.rate)}, {latency:g} us a message"
     title += f", {network}" if network else ""
     title += ", gradients given" if given.input else ""
-    table = summed_up(rows, k, not mpi, given.rate, latency)
     kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
     show.report(given, table, title, "Time and words of an iteration",
                 f"{kind}: {title}; {how}, on {programs.machine()}. Medians.", table=tables.comparison(table, in_turns=not mpi)

@@ -242,7 +242,7 @@ def report(given, rows):
     """The table, the picture and the rows."""
     title = (f"{given.ranks} ranks, links of {arguments.rate_text(given.rate)}, "
              f"n = {given.length:,}, "
-             f"density {given.density:g}")
+             f"{programs.density_text(given)}")
     programs.headline(title, "emulated on ")
     print(tables.steps(rows))
     if given.csv:

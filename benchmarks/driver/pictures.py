@@ -265,7 +265,7 @@ def envelope(values, outermost, reach=3):
 def accuracy(rows, title, note):
     """Entries selected over the iterations, locally and in the result: the paper's Figure 6."""
     figure, (local, result) = figure_of(3.7, title, note, bottom=0.55, ncols=2, sharey=True)
-    k = float(rows[0]["k"])
+    every_k = sorted({float(row["k"]) for row in rows})
     for name, of in grouped(rows).items():
         when, color = column(of, "iteration"), style_of(name)[0]
         style = {"color": color, "linewidth": 2.2 if name.startswith("ok_topk") else 1.3,
@@ -276,11 +276,12 @@ def accuracy(rows, title, note):
         local.fill_between(when, least, envelope(column(of, "local_max"), max), color=color,
                            alpha=0.22, linewidth=0)
         result.plot(when, column(of, "global"), **style)
-    high = max(2 * k, most(rows, "local_max", "global")) * 1.3
+    high = max(2 * every_k[-1], most(rows, "local_max", "global")) * 1.3
     for axes, what in ((local, "of a rank: mean, and band\nfrom least to most of the ranks"),
                        (result, "of the result")):
-        axes.axhline(k, color="black", linewidth=1.2, linestyle=(0, (4, 3)),
-                     label=f"k = {number(k)}, which ok_topk selects exactly")
+        for k in every_k:
+            axes.axhline(k, color="black", linewidth=1.2, linestyle=(0, (4, 3)),
+                         label=f"k = {number(k)}, which ok_topk selects exactly")
         logarithmic(axes.yaxis, 1, high)
         named(axes, what, "iteration")
         axes.xaxis.set_major_formatter(lambda value, _: number(value) if value else "0")

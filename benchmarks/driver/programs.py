@@ -181,6 +181,12 @@ def check_schemes(names):
                      f'{", ".join(sorted(options_of_schemes()))}')
 
 
+def density_text(given):
+    """The density of the schemes, for people; a scheme may have its own in its text."""
+    own = any(re.search(r"\b(k|density)\s*=", name) for name in given.algorithm or [])
+    return f"density {given.density:g}" + " unless a scheme names its own" * own
+
+
 def has_matplotlib():
     """Whether pictures can be drawn."""
     importlib.invalidate_caches()

@@ -64,7 +64,7 @@ def run(given):
     """Trains, prints the table and writes the files."""
     programs.set_outputs(given, "selection_accuracy", "selections")
     rows = [{"algorithm": name, **row} for name, log, _ in train_each(given, "--log") for row in results.read(log)]
-    title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g} (k = {rows[0]['k']})"
+    title = f"Fashion-MNIST, {given.ranks} ranks, {programs.density_text(given)} ({tables.all_k(rows)})"
     kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
     show.report(given, kept, title, "Entries that the schemes select while a network is trained",
                 f"Measured: {title}, on {programs.machine()}. One iteration in {given.every}; the band spans 7 of these.",

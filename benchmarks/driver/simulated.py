@@ -21,7 +21,7 @@ DENSITY = 0.01
 WARMUP = 5  # the first iterations make regions anew in turn: these are not measured
 TITLE = "Communication of BERT's gradient over the number of ranks"
 NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no "
-        f"time. n = {BERT:,}, density 1 %.")
+        f"time. n = {BERT:,}, {{}}.")
 # By how much n is divided, as 16 GiB of memory allow at 256 ranks (see README.md), and bytes an
 # entry and rank as measured: a constant, and a part for each rank.
 SCALES = {"ok_topk": 32, "paper_ok_topk": 32, "topk_a": 256, "gaussian_k": 512}
@@ -119,6 +119,8 @@ def run(given):
         for name in given.algorithm:
             base = name.split("(")[0].strip()
             factor = given.scale or SCALES.get(base, 128) * max(1, -(-ranks // 256))
+            if factor > 1 and re.search(r"\bk\s*=", name):
+                programs.fail(f"{name}: a k is not scaled with n, which is simulated at 1/{factor} of its size: name a density")
             check_memory(name, base, ranks, BERT // factor)
             cases.append((name, ranks, factor))
     if not os.access(given.platform, os.R_OK):
@@ -138,8 +140,8 @@ def run(given):
             programs.say(f"    {rows[-1]['milliseconds']} ms")
             results.write(given.csv, rows)  # what was measured before a failure is not lost
     print("\nSimulated time of communication per iteration in ms, "
-          f"n = {BERT:,}, density {given.density}:\n")
+          f"n = {BERT:,}, {programs.density_text(given)}:\n")
     print(tables.scaling(rows))
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, TITLE, NOTE)
+        pictures.draw(results.read(given.csv), given.plot, TITLE, NOTE.format(programs.density_text(given)))
     programs.wrote(given.csv, given.plot)

@@ -160,6 +160,19 @@ def sends_everything(row):
     return float(row["output_density"]) == 1 and int(row["k"]) < int(row["length"])
 
 
+def all_k(rows):
+    """Every k that a scheme of these rows has, for people; dense schemes have that of the command."""
+    return f"k = {' and '.join(f'{k:,}' for k in sorted({int(row['k']) for row in rows}))}"
+
+
+def of_top_k(rows):
+    """What the true top k captures, for each k."""
+    shares = {int(row["k"]): [] for row in rows}
+    for row in rows:
+        shares[int(row["k"])].append(float(row["captured_by_top_k"]))
+    return " and ".join(f"{fmean(of):.4f}" + f" for k = {k:,}" * (len(shares) > 1) for k, of in sorted(shares.items()))
+
+
 def comparison(rows, in_turns=False):
     """Of the rows of `compare`, a line per scheme, the fastest first; `in_turns`: its ranks took
     turns in one process."""
@@ -182,14 +195,14 @@ def comparison(rows, in_turns=False):
     return aligned(heading, lines) + note(
         "Words and messages (msgs): the most that any rank sends in any step; / least: words over "
         "2k(P-1)/P, which any scheme must send for k entries."
-        + " *: not counted, but the least that any algorithm sends, since the communicator's own "
+        + " Schemes differ in k: each has its own." * (len({row["k"] for row in rows}) > 1) + " *: not counted, but the least that any algorithm sends, since the communicator's own "
         "hides its messages." * floors,
         "Times: milliseconds of a rank per iteration, medians; select: selection, part of the "
         "time." + " The ranks took turns in one process; a rank's time is without the others' "
         "turns." * in_turns,
         "Density: of the update. xi: its distance from the true top k of the dense sum, as in the "
         "paper's Assumption 1. Captured: the share of the dense sum's squared norm; the true top k "
-        f"has {mean(rows, 'captured_by_top_k'):.4f}.",
+        f"has {of_top_k(rows)}.",
         f"!: slower than dense, {slower} of {len(rows) - 1} schemes." * bool(slower),
         note_on_spreads(spreads))
 

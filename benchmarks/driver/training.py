@@ -35,6 +35,6 @@ def run(given):
     for name, csv, summary in selection_accuracy.train_each(given, "--csv"):
         facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
         rows += rows_of(name, results.read(csv), int(facts["iterations"]))
-    title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g}"
+    title = f"Fashion-MNIST, {given.ranks} ranks, {programs.density_text(given)}"
     show.report(given, rows, title, "Training against the words that a rank sends",
                 f"Measured: {title}, on {programs.machine()}. A mark for each epoch.")

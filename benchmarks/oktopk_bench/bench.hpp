@@ -149,8 +149,11 @@ private:
              std::string const& call) {
     if (asked_.quality) {
       sum_.add_up(comm_, host_);
+      // The scheme's own k, where it has one; a dense one is compared with the others.
+      bool const selects = promised_.selects || algorithm.k() < algorithm.length();
+      std::int64_t const k = selects ? algorithm.k() : asked_.entries_of(input_->length());
       row.quality = together("memory", oktopk::fault::option_out_of_range, [&] {
-        return first() ? sum_.compare(result_of(update), asked_.entries_of(input_->length())) : update_quality();
+        return first() ? sum_.compare(result_of(update), k) : update_quality();
       });
     }
     if (asked_.verify) {

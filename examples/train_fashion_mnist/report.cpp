@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -30,7 +31,10 @@ void report::go_on_from(story const& before) {
 void report::heading() const {
   fmt::print("{} on {} rank(s): {} parameters", facts_.algorithm, facts_.ranks, facts_.length);
   if (facts_.selects) {
-    fmt::print(", k = {} (density {:g})", facts_.k, how_.density);
+    // A scheme may have a density of its own.
+    double const own = static_cast<double>(facts_.k) / static_cast<double>(facts_.length);
+    bool const is_asked = std::abs(own - how_.density) * static_cast<double>(facts_.length) <= 1;
+    fmt::print(", k = {} (density {:.4g})", facts_.k, is_asked ? how_.density : own);
   }
   fmt::print(", batch {} x {}, learning rate {:g}, seed {}\n", facts_.ranks, how_.batch, how_.learning_rate, how_.seed);
   fmt::print("                   |       seconds, mean of the ranks       | words sent per rank and iteration\n");

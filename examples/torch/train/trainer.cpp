@@ -137,7 +137,7 @@ private:
     }
     oktopk::density_schedule const schedule{.density = how_.density, .warm_up = how_.warm_up};
     double const density = schedule.at(iteration);
-    if (selects_ && density != density_) {
+    if (selects_ && how_.warm_up > 0 && density != density_) {
       for (int bucket = 0; bucket < count(); ++bucket) {
         parallel_.buckets().set_density(bucket, density);
       }

@@ -7,6 +7,10 @@
 
 #include "../../train_fashion_mnist/idx_file.hpp"
 
+#include "programs/numbers.hpp"
+
+#include <oktopk/catalogue/option_reader.hpp>
+
 #include <torch/nn/functional.h>
 #include <torch/utils.h>
 
@@ -258,6 +262,13 @@ options completed(options how) {
   bool const images = how.workload == "vgg16";
   bool const recurrent = how.workload == "lstm";
   choose<std::int64_t>(how.batch, 0, images ? 16 : (recurrent ? 8 : 4));
+  auto const request = oktopk::detail::allreduce_request::parse(how.scheme());
+  if (auto const* const own = request.find("density")) { // it wins over --density, as in the other programs
+    how.density = oktopk_programs::number_in<double>(*own).value_or(0);
+  }
+  if (request.find("k") != nullptr && how.warm_up > 0) {
+    throw std::runtime_error("--warm-up ends at a density, and " + how.scheme() + " has a k of its own");
+  }
   choose<double>(how.density, 0, images || recurrent ? 0.02 : 0.01); // the paper's
   choose<double>(how.learning_rate, 0, images ? 0.05 : (recurrent ? 1.0 : 2e-4));
   choose<double>(how.momentum, -1, images ? 0.9 : 0.0);
