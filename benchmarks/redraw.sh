@@ -5,6 +5,7 @@
 # sh benchmarks/redraw.sh [FOLDER]: draws the pictures of all results that are kept, in their places below FOLDER, which is
 # the checkout unless it is given. Needs python3-matplotlib.
 set -eu
+export LC_ALL=C
 folder=$(realpath "${1:-"$(dirname "$0")/.."}")
 cd "$(dirname "$0")/.."
 

@@ -14,6 +14,7 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
     if os.access(SYSTEM, os.X_OK):
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
+os.environ["LC_ALL"] = "C"  # of programs that are run: what they print is read here
 
 from driver import (changing, compare, formats, grid, network, peers, programs, selection_accuracy,  # noqa: E402
                     show, simulated, torch, training)
@@ -34,6 +35,12 @@ COMMANDS = {
 }
 
 
+def end_by(number, _):
+    """Ends what is under way, so that nothing stays behind, and the program."""
+    programs.end_all()
+    sys.exit(128 + number)
+
+
 def main():
     """Reads the command line and runs the command that it names."""
     own, passed_on = sys.argv[1:], []
@@ -52,13 +59,11 @@ def main():
     if passed_on and not hasattr(given, "passed_on"):
         parser.error(f"{given.name} passes nothing on, but there is something after \"--\"")
     given.passed_on = passed_on
-    # As Ctrl-C does: what is under way ends, and nothing stays behind.
-    for number in (signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
-    try:
-        given.run(given)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    programs.keep_orphans()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, end_by)
+    given.run(given)
 
 
 if __name__ == "__main__":

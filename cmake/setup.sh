@@ -4,6 +4,9 @@
 
 # Shared by examples/run.sh, tests/run.sh and cmake/prepare.sh, which source it in the root of the project. POSIX sh.
 
+# Numbers have a point: mawk reads 0.88 as 0 where the user's have a comma. And what tools say is read here.
+export LC_ALL=C
+
 started=$(date +%s)
 called_from=${called_from:-$(pwd)} # set by a script that has gone elsewhere since
 
@@ -16,6 +19,36 @@ say() {
 fail() {
   printf '%s: %s\n' "$0" "$*" >&2
   exit 1
+}
+
+# descendants PID: all that a process has started, and what these have.
+descendants() {
+  for each in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+    echo "$each"
+    descendants "$each"
+  done
+}
+
+# end_by SIGNAL: ends all that this script has started, and the script. A builder or a launcher of ranks would go on alone.
+end_by() {
+  trap '' HUP INT TERM
+  # shellcheck disable=SC2046
+  kill $(descendants $$) 2>/dev/null || :
+  trap - "$1"
+  kill -s "$1" $$
+}
+for each in HUP INT TERM; do
+  # shellcheck disable=SC2064
+  trap "end_by $each" "$each"
+done
+
+# attended [VARIABLE=VALUE...] COMMAND...: runs a program. Unlike one in the foreground it does not keep the shell from
+# hearing a signal. The shell lets it ignore Ctrl-C, which programs that it starts would not expect.
+hearing=
+! env --default-signal=INT true 2>/dev/null || hearing=--default-signal=INT,QUIT # coreutils 8.31
+attended() {
+  env $hearing "$@" &
+  wait $!
 }
 
 # sign_of PACKAGE: a command that the package brings, or files.
@@ -166,12 +199,20 @@ build() {
   shift
   targets=
   [ $# -eq 0 ] || targets="--target $*"
-  say "Configuring $folder"
   mkdir -p "$folder"
+  # Held by all that works on the build, so that another start does not build beside it, even where this script is gone.
+  if command -v flock >/dev/null 2>&1; then
+    exec 9>"$folder.lock"
+    flock -n 9 || {
+      say "Another build is under way in $folder: waiting for its end" >&2
+      attended flock 9
+    }
+  fi
+  say "Configuring $folder"
   # A compiler cache is used where one is installed. It has to know what precompiled headers define.
   cache=$(command -v "${compiler_cache:-ccache}") && export CCACHE_SLOPPINESS=pch_defines,time_macros
   # shellcheck disable=SC2086
-  cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+  attended cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$cache" $options >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     fail "configuring failed"
@@ -179,12 +220,13 @@ build() {
   sed -n 's/^-- oktopk: /           /p' "$folder.log"
   say "Building $folder on $(nproc) cores; the log is $folder.log"
   : >"$folder.log"
-  report_progress "$folder.log" &
+  report_progress "$folder.log" 9>&- &
   reporter=$!
   status=0
   # shellcheck disable=SC2086
-  cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || status=$?
+  attended cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || status=$?
   kill "$reporter" 2>/dev/null || : # gone where nobody reads what it says
+  exec 9>&-
   [ "$status" -eq 0 ] || {
     grep -v '^\[[0-9]*/[0-9]*\] ' "$folder.log" >&2
     fail "building failed (all it said is in $folder.log)"

@@ -62,7 +62,7 @@ train() {
   algorithm=$1
   shift
   say "Training with $algorithm on $ranks ranks"
-  mpirun.openmpi -n "$ranks" "$builds/run/examples/examples/train_fashion_mnist" \
+  attended mpirun.openmpi -n "$ranks" "$builds/run/examples/examples/train_fashion_mnist" \
     --algorithm "$algorithm" --summary "$builds/run/examples/$algorithm.summary" "$@"
 }
 

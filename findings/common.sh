@@ -4,6 +4,7 @@
 
 # What the scripts beside it share: the version that a finding is of, a scratch folder that goes, and the verdict.
 set -eu
+export LC_ALL=C
 scratch=$(mktemp -d /tmp/finding.XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
 

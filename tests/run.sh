@@ -123,9 +123,10 @@ run_tests() {
   say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each, a case for at most $limit s"
   # The status of ctest is that of its closing lines, which are read instead: the pipe has another one. Tests take and free
   # much memory, page by page, where the C library does not ask for huge pages: up to two thirds of their time.
-  OMP_NUM_THREADS=${2:-1} OKTOPK_TEST_SECONDS=$limit GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} \
-    ctest --test-dir "$1" --parallel "$jobs" --output-on-failure \
-    --timeout "$((10 * limit))" --no-tests=error ${tier:+--label-regex "^$tier\$"} ${only:+--tests-regex "$only"} 2>&1 | tee "$1.log"
+  # shellcheck disable=SC2016
+  attended OMP_NUM_THREADS="${2:-1}" OKTOPK_TEST_SECONDS="$limit" GLIBC_TUNABLES="${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1}" \
+    sh -c 'ctest --test-dir "$@" 2>&1 | tee "$1.log"' sh "$1" --parallel "$jobs" --output-on-failure \
+    --timeout "$((10 * limit))" --no-tests=error ${tier:+--label-regex "^$tier\$"} ${only:+--tests-regex "$only"}
   counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$1.log")
   [ -n "$counts" ] || fail "ctest did not come to an end in $1"
   failed=$((failed + ${counts% *}))

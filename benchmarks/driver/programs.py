@@ -3,6 +3,7 @@
 """Builds programs, runs them and says what happens."""
 
 import contextlib
+import ctypes
 import datetime
 import functools
 import importlib.util
@@ -10,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -44,6 +46,43 @@ def version():
 def fail(text):
     """Ends the program, and says why."""
     raise SystemExit(f"run.py: {text}")
+
+
+def keep_orphans():
+    """Makes this process the parent of all that its programs leave behind, so that `end_all` finds it (Linux)."""
+    subreaper = 36  # PR_SET_CHILD_SUBREAPER
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(subreaper, 1, 0, 0, 0)
+
+
+def descendants():
+    """The processes that this one has started, and those that these have; not those that have ended."""
+    children = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = path.read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(path.parent.name))
+    found = children.get(os.getpid(), [])[:]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
+def end_all():
+    """Ends all that this program has started: a builder, its compilers, a launcher, its ranks. They may clean up for two
+    seconds. No signal disturbs it."""
+    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    for number, most in ((signal.SIGTERM, 2), (signal.SIGKILL, 1)):
+        end = time.monotonic() + most
+        told = set()
+        while (left := descendants()) and time.monotonic() < end:
+            for each in set(left) - told:
+                with contextlib.suppress(OSError):
+                    os.kill(each, number)
+            told.update(left)
+            time.sleep(0.02)
 
 
 def output_of(command):

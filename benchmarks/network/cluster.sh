@@ -9,6 +9,7 @@
 # what Gloo's rank 0 prints goes to SCRATCH/NUMBER.gloo; NUMBER counts from 0 on. Only for run.py, which starts it in
 # namespaces that end with it: its own network namespace is the switch, out of reach of any real network.
 set -eu
+export LC_ALL=C
 
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$1

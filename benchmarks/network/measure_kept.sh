@@ -9,6 +9,7 @@
 # end the files are copied to their places, and the pictures are drawn. MPICH_BUILD in the environment names such a folder
 # for MPICH, for one more table. RANKS and LENGTH are for trials: with them nothing is copied and drawn.
 set -eu
+export LC_ALL=C
 
 build=$(realpath "$1")
 gloo=$(realpath "$2")

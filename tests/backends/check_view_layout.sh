@@ -5,6 +5,7 @@
 # check_view_layout.sh NVCC: that a Kokkos is noticed of which this nvcc lays out a View in two ways, by the headers and
 # by looking at device code, and that the same Kokkos without the mark passes both. The Kokkos is a stand-in.
 set -eu
+export LC_ALL=C
 cd "$(dirname "$0")/../.."
 nvcc=$1
 scratch=$(mktemp -d)

@@ -5,6 +5,7 @@
 # Compiles the library, and on request its tests and benchmarks, with the compiler of a device, which need not be
 # there: for machines without one. See usage below; docs/backends.md says what it was run with.
 set -eu
+export LC_ALL=C
 called_from=$(pwd)
 cd "$(dirname "$0")/../.."
 

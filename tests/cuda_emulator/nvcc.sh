@@ -7,6 +7,7 @@
 # on. Everything else, above all linking, is left to the compiler of the host ($OKTOPK_HOST_CXX, else g++); programs get
 # the libcudart in $OKTOPK_CUDART, the emulator's, and where that is not set the toolkit's.
 set -eu
+export LC_ALL=C
 . "$(dirname "$0")/find_nvcc.sh"
 nvcc=$(find_nvcc) || exit 1
 

@@ -5,6 +5,7 @@
 # Compares what programs can observe of two revisions of the library: bits of results and saved states, messages and bytes
 # of each phase, sentences of errors, for seeded calls of every algorithm, format, selector, partitioner and codec.
 set -eu
+export LC_ALL=C
 cd "$(dirname "$0")/../.."
 
 usage() {

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # check_format.sh ROOT CLANG_FORMAT [-i]: checks the format of every source file under ROOT, or with -i corrects it.
 set -eu
+export LC_ALL=C
 cd "$1"
 clang_format=$2
 shift 2

@@ -4,6 +4,7 @@
 # check_licence.sh ROOT: every file names the licence on top, but the licence itself and what has no comments: JSON,
 # tables and pictures.
 set -eu
+export LC_ALL=C
 cd "$1"
 if [ -e .git ] && command -v git >/dev/null; then
   git -c safe.directory='*' ls-files --cached --others --exclude-standard
