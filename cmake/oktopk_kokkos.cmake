@@ -66,8 +66,9 @@ endfunction()
 
 # oktopk_find_kokkos(): the target Kokkos::kokkos, where Kokkos is installed. A macro, for Kokkos leaves variables.
 #
-# A Kokkos that was built without extensions of the compiler wants users without them. Where a project has not chosen,
-# it warns and writes OFF to the cache. The same is done here without the warning.
+# A Kokkos that was built without extensions of the compiler warns a project that has not chosen, and writes OFF to its
+# cache, for all of its programs. They do no harm but with nvcc, whose wrapper refuses them: for CUDA the same is done here,
+# and said; else nothing changes.
 macro(oktopk_find_kokkos)
   if(NOT TARGET Kokkos::kokkos)
     oktopk_find_incomplete_kokkos()
@@ -79,7 +80,8 @@ macro(oktopk_find_kokkos)
       set(CMAKE_CXX_EXTENSIONS OFF)
       find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)
       unset(CMAKE_CXX_EXTENSIONS)
-      if(Kokkos_FOUND AND DEFINED KOKKOS_USE_CXX_EXTENSIONS AND NOT KOKKOS_USE_CXX_EXTENSIONS)
+      if(Kokkos_FOUND AND DEFINED KOKKOS_USE_CXX_EXTENSIONS AND NOT KOKKOS_USE_CXX_EXTENSIONS AND Kokkos_DEVICES MATCHES "CUDA")
+        message(STATUS "oktopk: CMAKE_CXX_EXTENSIONS is OFF from here on, for the whole project, as this Kokkos was built")
         set(CMAKE_CXX_EXTENSIONS OFF CACHE BOOL "Whether C++ has extensions of the compiler; as Kokkos was built")
       endif()
     endif()

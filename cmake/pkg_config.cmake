@@ -112,5 +112,25 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
 else()
   set(oktopk_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
+# C++20 where the user names no standard: the last -std would win, also over a newer one before these flags, but compilers
+# put what -Wp gives them before it. nvcc_wrapper gives that to the host's compiler alone.
+set(oktopk_pc_standard -Wp,-std=c++20)
+if(Kokkos_DEVICES MATCHES "CUDA")
+  set(oktopk_pc_standard -std=c++20)
+endif()
+# Warnings in the headers are not the user's. A folder of the compiler's own, named with -isystem, would come before those
+# of the standard library, which then finds no <stdlib.h>: -I leaves it where it is. The prefix of `cmake --install` counts.
+set(oktopk_pc_include_flag "-isystem ")
 configure_file(cmake/oktopk.pc.in oktopk.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(oktopk_pc_include_flag -I)
+configure_file(cmake/oktopk.pc.in oktopk_in_system.pc @ONLY)
+set(oktopk_system_folders ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES} /usr/include /usr/local/include)
+install(CODE "
+  get_filename_component(oktopk_includes \"${CMAKE_INSTALL_INCLUDEDIR}\" ABSOLUTE BASE_DIR \"\${CMAKE_INSTALL_PREFIX}\")
+  set(oktopk_pc oktopk.pc)
+  if(\";${oktopk_system_folders};\" MATCHES \";\${oktopk_includes};\")
+    set(oktopk_pc oktopk_in_system.pc)
+  endif()
+  get_filename_component(oktopk_pc_folder \"${CMAKE_INSTALL_LIBDIR}/pkgconfig\" ABSOLUTE BASE_DIR \"\${CMAKE_INSTALL_PREFIX}\")
+  file(INSTALL DESTINATION \"\${oktopk_pc_folder}\" TYPE FILE RENAME oktopk.pc
+    FILES \"${CMAKE_CURRENT_BINARY_DIR}/\${oktopk_pc}\")")

@@ -403,7 +403,7 @@ std::optional<int> read(std::vector<std::string> arguments, options& asked) {
       ->check(
           oktopk_programs::real([](double number) { return number >= 1 && number <= 1e6; }, "no number of 1 to 1e6"));
   app.add_option("--seed", asked.seed, "Of the synthetic gradients")
-      ->transform(oktopk_programs::whole(0, std::numeric_limits<std::uint64_t>::max()));
+      ->transform(oktopk_programs::whole_unsigned(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--csv", asked.csv, "File for the figures")->required();
   app.add_option("--algorithm", ignored, "Not used: run.py gives it to every program");
   oktopk_programs::add_deadline(app, asked.deadline);

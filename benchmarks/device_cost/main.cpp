@@ -338,7 +338,9 @@ int run_program(int argc, char** argv) {
       ->check(oktopk_programs::fault_of_density)
       ->type_name("D")
       ->capture_default_str();
-  app.add_option("--ranks", asked.ranks, "Ranks in this process")->transform(oktopk_programs::whole(1, 64))->capture_default_str();
+  app.add_option("--ranks", asked.ranks, "Ranks in this process")
+      ->transform(oktopk_programs::whole(1, 64))
+      ->capture_default_str();
   app.add_option("--steps", asked.steps, "Calls that are counted, after three that are not")
       ->transform(oktopk_programs::whole(1, 10'000))
       ->capture_default_str();

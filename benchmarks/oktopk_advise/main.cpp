@@ -185,7 +185,8 @@ int run_program(int argc, char** argv) {
   oktopk_programs::arguments arguments(argc, argv);
   options asked;
   CLI::App app("Predicts how long each scheme takes, the fastest first", "oktopk_advise");
-  auto* const length = app.add_option("--length", asked.length, "Values of a gradient")->transform(oktopk_programs::whole(1, longest));
+  auto* const length =
+      app.add_option("--length", asked.length, "Values of a gradient")->transform(oktopk_programs::whole(1, longest));
   app.add_option("--density", asked.density, "Share of the entries to select")
       ->check(oktopk_programs::fault_of_density)
       ->capture_default_str();

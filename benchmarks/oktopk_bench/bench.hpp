@@ -152,9 +152,8 @@ private:
       // The scheme's own k, where it has one; a dense one is compared with the others.
       bool const selects = promised_.selects || algorithm.k() < algorithm.length();
       std::int64_t const k = selects ? algorithm.k() : asked_.entries_of(input_->length());
-      row.quality = together("memory", oktopk::fault::option_out_of_range, [&] {
-        return first() ? sum_.compare(result_of(update), k) : update_quality();
-      });
+      row.quality = together("memory", oktopk::fault::option_out_of_range,
+                             [&] { return first() ? sum_.compare(result_of(update), k) : update_quality(); });
     }
     if (asked_.verify) {
       // Where nothing is rounded it makes no difference who adds up. Of blocks that are dealt out the owners are not told.

@@ -45,8 +45,7 @@ void declare(CLI::App& app, options& asked) {
       ->check(fault_of_algorithms)
       ->type_name("NAME[(KEY=VALUE,...)][,...]");
   auto* const source = app.add_option_group("Gradients")->require_option(1);
-  source->add_option("--length", asked.length, "Length of a synthetic gradient")
-      ->transform(oktopk_programs::whole(1));
+  source->add_option("--length", asked.length, "Length of a synthetic gradient")->transform(oktopk_programs::whole(1));
   source
       ->add_option(
           "--input", asked.inputs,
@@ -64,7 +63,7 @@ void declare(CLI::App& app, options& asked) {
   app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")
       ->transform(oktopk_programs::whole(0, most_steps));
   app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")
-      ->transform(oktopk_programs::whole(0, std::numeric_limits<std::uint64_t>::max()));
+      ->transform(oktopk_programs::whole_unsigned(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
   app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")

@@ -41,7 +41,7 @@ inline std::optional<std::uint64_t> whole_number_in(std::string_view text) {
 
 /// For `transform` of an option: takes whole numbers of this range alone, and gives them to CLI11 without zeros in front.
 /// Help shows a small range.
-inline CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numeric_limits<std::int64_t>::max()) {
+inline CLI::Validator whole_unsigned(std::uint64_t least, std::uint64_t most) {
   auto const read = [least, most](std::string& text) {
     auto const number = whole_number_in(text);
     if (!number || *number < least) {
@@ -54,6 +54,11 @@ inline CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numer
     return std::string();
   };
   return {read, most <= 1'000'000 ? std::to_string(least) + " to " + std::to_string(most) : std::string()};
+}
+
+/// The same for numbers of a signed type.
+inline CLI::Validator whole(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  return whole_unsigned(static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most));
 }
 
 /// For `check` of an option: takes finite numbers that `allowed` holds for; `what` ends the sentence about others.

@@ -58,8 +58,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--algorithm", how.algorithm,
                  "of the catalogue, see --list; \"+overlap\" behind it: in buckets, while the backward pass runs");
   app.add_option("--size", how.size, "factor of the network's widths")->check(from_to(0.01, 8));
-  app.add_option("--batch", how.batch, "examples of a rank and iteration")
-      ->transform(whole(1, 1 << 20));
+  app.add_option("--batch", how.batch, "examples of a rank and iteration")->transform(whole(1, 1 << 20));
   app.add_option("--iterations", how.iterations, "of the training")->transform(whole(1));
   app.add_option(
          "--minutes", how.minutes,
@@ -74,8 +73,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--clip-norm", how.clip_norm, "most norm of a rank's gradient in a bucket; 0: none")
       ->check(from_to(0, std::numeric_limits<double>::max()));
   app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->transform(whole(0));
-  app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")
-      ->check(oktopk_programs::positive());
+  app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")->check(oktopk_programs::positive());
   app.add_option("--seed", how.seed)->transform(whole(0));
   app.add_flag("--xi", how.xi, "measures the paper's xi in each row, whose step then takes longer");
   app.add_option("--images", how.images, "folder of Fashion-MNIST");

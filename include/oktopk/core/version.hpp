@@ -2,6 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+// Every header includes this one before it has code of its own. The file that does not exist ends the compilation: it would
+// go on, and report thousands of errors of other places.
+#if __cplusplus < 202002L
+#error "oktopk needs C++20: compile with -std=c++20, or a newer standard"
+#include <oktopk/needs_cxx20>
+#endif
+
 /// The version of the library. `OKTOPK_VERSION` is a number to compare with: 10000 times the major, 100 times the
 /// minor, plus the patch number, so that `#if OKTOPK_VERSION >= 200` holds from 0.2.0 on.
 #define OKTOPK_VERSION_MAJOR 0
