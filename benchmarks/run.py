@@ -63,7 +63,12 @@ def main():
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, end_by)
-    given.run(given)
+    try:
+        given.run(given)
+        sys.stdout.flush()
+    except OSError as fault:  # a full disk, most of all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain once more
+        programs.fail(fault)
 
 
 if __name__ == "__main__":

@@ -452,8 +452,9 @@ int main(int argc, char** argv) {
   if (!fault.empty()) {
     oktopk_programs::complain("automatic_bench", fault);
   }
-  int const status = fault.empty() ? automatic_bench::run(given.own()) : 1;
+  int status = fault.empty() ? automatic_bench::run(given.own()) : 1;
   Kokkos::finalize();
+  status = oktopk_programs::status_of_output("automatic_bench", status);
   MPI_Finalize();
   return status;
 }

@@ -369,7 +369,7 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return device_cost::run_program(argc, argv);
+    return oktopk_programs::status_of_output("device_cost", device_cost::run_program(argc, argv));
   } catch (std::exception const& fault) {
     oktopk_programs::complain("device_cost", fault.what());
     return 1;

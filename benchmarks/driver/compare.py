@@ -11,9 +11,11 @@ Where matplotlib is missing there is a picture with --plot or --yes only.
 
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import statistics
+import sys
 import tempfile
 
 from . import arguments, programs, results, show, tables
@@ -37,7 +39,7 @@ def add_options(parser):
     arguments.add(ranks, "--ranks")
     gradients.add_argument("--input", metavar="PATTERN[,PATTERN...]",
                            help="your own gradients: .npy files, or raw little-endian float32; {rank} "
-                           "stands for the rank; several are successive iterations")
+                           "stands for the rank, {rank:02} for two digits; several are successive iterations")
     parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
                         help="add the time that the words take on links of 100mbit, 10gbit or so")
     parser.add_argument("--latency", type=arguments.duration, metavar="US",
@@ -61,14 +63,42 @@ def refuse_contradictions(given):
         programs.fail("--latency goes with --rate")
 
 
+def patterns_in(text):
+    """The patterns of --input, as oktopk_bench reads them: each has a {rank}, so that a comma before that belongs to a
+    name, and so does one behind the last."""
+    patterns, begun = [], ""
+    for part in text.split(","):
+        begun += part
+        if "{rank" in begun:
+            patterns.append(begun)
+            begun = ""
+        else:
+            begun += ","
+    if begun and patterns:
+        patterns[-1] += "," + begun.removesuffix(",")
+    return patterns or [text]
+
+
+def path_of_rank(pattern, rank):
+    """The file of a rank, as oktopk_bench knows it: {rank}, or a form of Python that puts zeros in front."""
+    if "{rank" not in pattern:
+        programs.fail(f"{pattern} has no {{rank}} in it, so all ranks would read one file")
+    if re.search(r"\{rank(?!(:d?|:(0>|0=|>0|=0|0)[0-9]{1,2}d?)?\})", pattern):
+        programs.fail(f"{pattern}: the place of the rank is {{rank}}, or {{rank:02}} for two digits with zeros in front")
+    return pathlib.Path(re.sub(r"\{rank[^}]*?([0-9]{0,2})d?\}", lambda form: f"{rank:0{int(form[1] or 0)}}", pattern))
+
+
 def check_inputs(given):
-    """Ends the program where a file of gradients is missing, before anything is built. Files of ranks
-    that --launcher starts may lie on other machines."""
-    for pattern in given.input.split(",") if given.input else []:
-        if "{rank}" not in pattern:
-            programs.fail(f"{pattern} has no {{rank}} in it, so all ranks would read one file")
-        for rank in range(0 if given.launcher else given.ranks or RANKS):
-            path = pathlib.Path(pattern.replace("{rank}", str(rank)))
+    """Ends the program where a file of gradients is missing, before anything is built, and says where there are files of
+    more ranks. Files of ranks that --launcher starts may lie on other machines."""
+    ranks = given.ranks or RANKS
+    patterns = patterns_in(given.input) if given.input else []
+    if patterns and not given.launcher and (more := path_of_rank(patterns[0], ranks)).exists():
+        print(f"note: {ranks} ranks take the files of ranks 0 to {ranks - 1}, and there is {more}, too: --ranks takes more",
+              file=sys.stderr)
+    for pattern in patterns:
+        for rank in range(0 if given.launcher else ranks):
+            path = path_of_rank(pattern, rank)
             if not path.exists():
                 programs.fail(f"there is no input file {path}" + (
                     f", but those of ranks 0 to {rank - 1}: --ranks {rank} takes them" if rank else ""))
@@ -181,7 +211,7 @@ def run(given):
                       *given.passed_on], "the measurement failed")
         rows = results.read(csv)
         if given.rows:
-            shutil.copyfile(csv, given.rows)
+            results.write_text(given.rows, csv.read_text(encoding="utf-8"))
     length = int(rows[0]["length"])
     k = max(1, min(length, int(length * given.density + 0.5)))
     latency = float(given.latency or LATENCY)

@@ -13,7 +13,6 @@ an earlier one ended. Links need root and iproute2.
 
 import itertools
 import math
-import os
 import pathlib
 import statistics
 import tempfile
@@ -137,13 +136,6 @@ def measure_launch(given, ranks, rate, points, seconds_left):
         return rows
 
 
-def write_whole(path, rows):
-    """Writes the file so that an interruption leaves the old one or the new one."""
-    part = path.with_suffix(".part")
-    results.write(part, rows)
-    os.replace(part, path)
-
-
 def run_measure(given):
     """Measures the points that are missing, for as long as that may take."""
     end = time.monotonic() + 60 * given.minutes if given.minutes else None
@@ -159,7 +151,7 @@ def run_measure(given):
             programs.fail("the program measured nothing")
         rows += new
         if rows:
-            write_whole(given.results / "grid.csv", rows)
+            results.write(given.results / "grid.csv", rows)
     programs.say(f"{len(complete(rows))} of {len(all_points())} points are measured")
 
 

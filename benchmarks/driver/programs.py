@@ -87,7 +87,7 @@ def end_all():
 
 def output_of(command):
     """What a command writes, whether it succeeds or not."""
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ def run(command, what, now="", **options):
     command = list(map(str, command))
     try:
         with under_way(lambda: now and f"{now}: still under way"):
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **options)
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, errors="replace", check=False, **options)
     except OSError as fault:
         fail(f"{what}: cannot run {command[0]}: {fault.strerror}")
     if done.returncode != 0:
@@ -169,7 +169,8 @@ def built(given, name, target, packages, *options, source="."):
     folder = (given.build / "run" / name).absolute()
 
     with under_way(lambda: f"Building {target} in {folder}, see {folder}.log", MOMENT):
-        done = prepare(given, [], source, folder, target, *options, stdout=subprocess.PIPE, text=True)
+        done = prepare(given, [], source, folder, target, *options, stdout=subprocess.PIPE, text=True,
+                       errors="replace")
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
         raise SystemExit(done.returncode)

@@ -3,21 +3,40 @@
 """Reads, sums up and writes CSV files of results."""
 
 import csv
+import io
+import os
+import pathlib
 import statistics
 
 
 def read(path):
     """The rows of a CSV file."""
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(path, newline="", encoding="utf-8-sig") as file:  # Excel writes a byte order mark
         return list(csv.DictReader(file))
 
 
 def write(path, rows):
     """Writes rows, all with the same columns, as a CSV file."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path, text):
+    """Writes a file so that a full disk or an interruption leaves the old one or the new one, whole."""
+    path = pathlib.Path(os.path.realpath(path))  # a link stays
+    part = path if path.exists() and not path.is_file() else path.with_name(path.name + ".part")  # a pipe, or a terminal
+    try:
+        with open(part, "w", newline="", encoding="utf-8") as file:
+            file.write(text)
+        if part != path:
+            os.replace(part, path)
+    except BaseException:
+        if part != path:
+            part.unlink(missing_ok=True)
+        raise
 
 
 def grouped(rows, column="algorithm"):

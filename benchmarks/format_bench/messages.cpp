@@ -174,7 +174,7 @@ input make_input(std::string_view kind, std::int64_t length, double density, std
 input read_input(std::vector<std::string> const& files, std::string const& name, double density, std::int64_t parts) {
   input made{name, 0, {}, 0, 0};
   for (std::string const& each : files) {
-    oktopk_bench::file_input file({each}, 0);
+    oktopk_bench::file_input file{std::filesystem::path(each)};
     if (made.length != 0 && file.length() != made.length) {
       throw std::runtime_error(each + " has " + std::to_string(file.length()) + " values, and the first file " +
                                std::to_string(made.length));

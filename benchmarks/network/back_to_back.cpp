@@ -63,6 +63,9 @@ void measure(std::map<std::string, std::string> const& given) {
            << ',' << total.messages_sent << ',' << (comm.modelled() > 0) << ",1\n";
     }
   }
+  if (comm.rank() == 0 && !rows.flush()) {
+    throw std::runtime_error("cannot write " + given.at("--csv"));
+  }
 }
 
 int run(std::map<std::string, std::string> const& given) {

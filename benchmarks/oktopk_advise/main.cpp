@@ -6,6 +6,7 @@
 #include "programs/arguments.hpp"
 #include "programs/numbers.hpp"
 #include "programs/options.hpp"
+#include "programs/pending_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <Kokkos_Core.hpp>
@@ -21,12 +22,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace oktopk_advise {
@@ -173,9 +176,12 @@ void run(options const& asked) {
     print_plan(asked, machine, tensors);
   }
   if (!asked.save_machine.empty()) {
-    std::ofstream out(asked.save_machine);
-    out << machine;
-    if (!out.flush()) {
+    std::ostringstream text;
+    text << machine;
+    if (std::error_code ignored; std::filesystem::is_regular_file(asked.save_machine, ignored) ||
+                                 !std::filesystem::exists(asked.save_machine, ignored)) {
+      oktopk_programs::write_whole(asked.save_machine, text.str());
+    } else if (std::ofstream out(asked.save_machine); !(out << text.str()).flush()) { // /dev/stdout, for one
       throw std::runtime_error(asked.save_machine + " cannot be written");
     }
   }
@@ -251,5 +257,5 @@ int run_program(int argc, char** argv) {
 } // namespace oktopk_advise
 
 int main(int argc, char** argv) {
-  return oktopk_advise::run_program(argc, argv);
+  return oktopk_programs::status_of_output("oktopk_advise", oktopk_advise::run_program(argc, argv));
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace oktopk_bench {
@@ -36,12 +37,22 @@ public:
   virtual void read(std::int64_t step, std::span<float> values) = 0;
 };
 
+/// The file of a rank: "{rank}" stands for it, and forms of Python that put zeros in front, "{rank:03}" or "{rank:02d}".
+/// Throws `local_fault` where there is none, or another form.
+std::string path_of_rank(std::string const& pattern, int rank);
+
+/// The patterns of a list, separated by commas. Each has a "{rank}": a comma before that belongs to a name, and so does one
+/// behind the last.
+std::vector<std::string> patterns_in(std::string_view list);
+
 /// Accumulators from files, one per rank and iteration: NumPy's (.npy) or raw little-endian float32.
 class file_input : public input {
 public:
   /// Refuses files that are missing, empty, damaged, of another kind (told by their first 64 KiB), of different lengths
   /// or no whole number of values.
   file_input(std::vector<std::string> const& patterns, int rank);
+  /// The same for one file, whatever its name.
+  explicit file_input(std::filesystem::path const& path) : patterns_{path.string()} { add(path); }
 
   std::int64_t length() const override { return length_; }
   std::string description() const override;
@@ -55,6 +66,7 @@ private:
   };
 
   static source open(std::filesystem::path const& path);
+  void add(std::filesystem::path const& path);
 
   std::vector<std::string> patterns_;
   std::vector<source> sources_;

@@ -2,120 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "input.hpp"
 
+#include "file_kinds.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace oktopk_bench {
 namespace {
-
-std::filesystem::path path_of_rank(std::string pattern, int rank) {
-  std::string const mark = "{rank}";
-  std::string const number = std::to_string(rank);
-  for (auto at = pattern.find(mark); at != std::string::npos; at = pattern.find(mark, at + number.size())) {
-    pattern.replace(at, mark.size(), number);
-  }
-  return pattern;
-}
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& what) {
   throw local_fault("the input file " + path.string() + " " + what);
 }
 
-/// How files of other kinds begin. Of raw gradients one in 2^24 does so by chance, or fewer.
-struct kind {
-  std::string_view begins;
-  std::string_view name;
-};
-
-using namespace std::string_view_literals;
-
-constexpr kind kinds[] = {
-    {"PK\3\4"sv, "a zip archive, as numpy.savez (.npz) and torch.save write it"},
-    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
-    {"\x1f\x8b\x08"sv, "compressed by gzip"},
-    {"\x28\xb5\x2f\xfd"sv, "compressed by zstd"},
-    {"\xfd"
-     "7zXZ"sv,
-     "compressed by xz"},
-    {"ARROW1"sv, "an Arrow or Feather file"},
-    {"PAR1"sv, "a Parquet file"},
-    {"GGUF"sv, "a GGUF file"},
-    {"CDF\1"sv, "a NetCDF file"},
-    {"CDF\2"sv, "a NetCDF file"},
-    {"\x80\2\x8a\x0a"sv, "a file of torch.save"},
-    {"\x80\4\x95"sv, "a pickle of Python"},
-    {"\x80\5\x95"sv, "a pickle of Python"},
-};
-
-/// .safetensors: the size of a header, and the header, which is JSON.
-bool is_safetensors(std::string_view head, std::int64_t bytes) {
-  std::uint64_t size = 0;
-  for (std::size_t i = 8; i-- > 0;) {
-    size = size << 8U | (i < head.size() ? static_cast<unsigned char>(head[i]) : 0xffU);
-  }
-  return head.substr(std::min<std::size_t>(head.size(), 8)).starts_with("{\"") &&
-         size < static_cast<std::uint64_t>(bytes);
-}
-
-bool is_text(std::string_view head) {
-  auto const belongs = [](char each) {
-    return (each >= ' ' && each <= '~') || each == '\n' || each == '\r' || each == '\t';
-  };
-  return head.size() >= 32 && std::all_of(head.begin(), head.end(), belongs);
-}
-
-/// The type of raw values that are no float32, empty if it may be that. Where float16 and bfloat16 are below 2, the
-/// lower half of each word has its second bit clear; in float32 that is a bit of the mantissa, before others that are
-/// set. Of float64 every second word is the lower half of a value: as a float32 it is often huge, while the upper half
-/// never is.
-std::string_view other_type(std::string_view head) {
-  std::int64_t halves = 0;
-  std::int64_t large_halves = 0;
-  std::int64_t huge[2] = {0, 0};
-  auto const words = static_cast<std::int64_t>(head.size() / 4);
-  for (std::int64_t i = 0; i < words; ++i) {
-    std::uint32_t word = 0;
-    for (std::size_t byte = 4; byte-- > 0;) {
-      word = word << 8U | static_cast<unsigned char>(head[static_cast<std::size_t>(4 * i) + byte]);
-    }
-    halves += (word & 0x3fffU) != 0 ? 1 : 0;
-    large_halves += (word & 0x4000U) != 0 ? 1 : 0;
-    huge[i % 2] += (word >> 23U & 0xffU) >= 160 ? 1 : 0; // 2^33
-  }
-  if (words >= 64 && huge[1] == 0 && huge[0] >= words / 16) {
-    return "float64";
-  }
-  return halves >= 64 && large_halves == 0 ? "float16 or bfloat16" : "";
-}
-
 /// Refuses a file that is not raw float32.
 void check_raw(std::filesystem::path const& path, std::ifstream& file, std::int64_t bytes) {
-  std::string head(65536, '\0');
-  file.clear();
-  file.seekg(0);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  constexpr char const* wanted = "; the bench reads NumPy's .npy and raw little-endian float32";
-  for (kind const& each : kinds) {
-    if (head.starts_with(each.begins)) {
-      refuse(path, "is " + std::string(each.name) + wanted);
-    }
-  }
-  if (is_safetensors(head, bytes)) {
-    refuse(path, std::string("is a safetensors file") + wanted);
-  }
-  if (is_text(head)) {
-    refuse(path, std::string("is text") + wanted);
+  if (std::string const kind = kind_of_file(file, bytes); !kind.empty()) {
+    refuse(path, "is " + kind + "; the bench reads NumPy's .npy and raw little-endian float32");
   }
   if (bytes % static_cast<std::int64_t>(sizeof(float)) != 0) {
     refuse(path, "is neither a NumPy file (.npy) nor raw little-endian float32: it has " + std::to_string(bytes) +
                      " bytes, which is no multiple of 4");
   }
-  if (std::string_view const type = other_type(head); !type.empty()) {
+  if (std::string_view const type = other_type_of_values(head_of(file)); !type.empty()) {
     refuse(path, "looks like raw " + std::string(type) + "; raw values are float32, and a .npy tells their type");
   }
 }
@@ -135,7 +49,77 @@ std::int64_t bytes_of(std::filesystem::path const& path) {
   return static_cast<std::int64_t>(bytes);
 }
 
+/// The digits that "{rank" and what follows it ask for, such as 2 of "{rank:02d}"; none where the rank has no such form.
+std::optional<std::size_t> width_in(std::string_view form) {
+  if (!form.starts_with(':')) {
+    return form.empty() ? std::optional<std::size_t>(0) : std::nullopt;
+  }
+  form.remove_prefix(1);
+  form.remove_suffix(form.ends_with('d') ? 1 : 0);
+  if (form.empty()) {
+    return 0;
+  }
+  // Python's fill, alignment and zero, of those that put zeros in front.
+  bool has_zeros = false;
+  for (std::string_view const mark : {"0>", "0=", ">0", "=0", "0"}) {
+    if (!has_zeros && form.starts_with(mark)) {
+      has_zeros = true;
+      form.remove_prefix(mark.size());
+    }
+  }
+  bool const is_number = !form.empty() && form.size() <= 2 &&
+                         std::all_of(form.begin(), form.end(), [](char each) { return each >= '0' && each <= '9'; });
+  if (!is_number || !has_zeros) {
+    return std::nullopt;
+  }
+  return std::stoul(std::string(form));
+}
+
+constexpr std::string_view rank_mark = "{rank";
+
 } // namespace
+
+std::string path_of_rank(std::string const& pattern, int rank) {
+  std::string path;
+  std::string_view rest = pattern;
+  for (auto at = rest.find(rank_mark); at != rest.npos; at = rest.find(rank_mark)) {
+    path += rest.substr(0, at);
+    rest.remove_prefix(at + rank_mark.size());
+    auto const end = rest.find('}');
+    auto const width = end == rest.npos ? std::nullopt : width_in(rest.substr(0, end));
+    if (!width) {
+      throw local_fault(pattern + ": the place of the rank is {rank}, or {rank:02} for two digits with zeros in front");
+    }
+    std::string const number = std::to_string(rank);
+    path += std::string(*width - std::min(*width, number.size()), '0') + number;
+    rest.remove_prefix(end + 1);
+  }
+  if (rest.size() == pattern.size()) {
+    throw local_fault(pattern + " has no {rank} in it, so all ranks would read one file");
+  }
+  return path + std::string(rest);
+}
+
+std::vector<std::string> patterns_in(std::string_view list) {
+  std::vector<std::string> patterns;
+  std::string begun; // has no rank yet, so that the comma behind it belongs to a name
+  while (true) {
+    auto const comma = list.find(',');
+    begun += list.substr(0, comma);
+    bool const is_last = comma == list.npos;
+    if (begun.find(rank_mark) != begun.npos || (is_last && patterns.empty())) {
+      patterns.push_back(std::exchange(begun, {}));
+    } else if (is_last) {
+      patterns.back() += "," + begun;
+    } else {
+      begun += ',';
+    }
+    if (is_last) {
+      return patterns;
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
 
 file_input::source file_input::open(std::filesystem::path const& path) {
   std::int64_t const bytes = bytes_of(path);
@@ -159,14 +143,18 @@ file_input::source file_input::open(std::filesystem::path const& path) {
 
 file_input::file_input(std::vector<std::string> const& patterns, int rank) : patterns_(patterns) {
   for (std::string const& pattern : patterns_) {
-    sources_.push_back(open(path_of_rank(pattern, rank)));
-    std::int64_t const length = sources_.back().layout.length;
-    if (sources_.size() > 1 && length != length_) {
-      refuse(sources_.back().path, "has " + std::to_string(length) + " values, but " + sources_.front().path.string() +
-                                       " has " + std::to_string(length_));
-    }
-    length_ = length;
+    add(path_of_rank(pattern, rank));
   }
+}
+
+void file_input::add(std::filesystem::path const& path) {
+  sources_.push_back(open(path));
+  std::int64_t const length = sources_.back().layout.length;
+  if (sources_.size() > 1 && length != length_) {
+    refuse(path, "has " + std::to_string(length) + " values, but " + sources_.front().path.string() + " has " +
+                     std::to_string(length_));
+  }
+  length_ = length;
 }
 
 std::string file_input::description() const {

@@ -67,10 +67,7 @@ int main(int argc, char** argv) {
   int status = oktopk_bench::run_in_process(read);
 #endif
   Kokkos::finalize();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) { // what was measured cannot be read
-    oktopk_programs::complain("oktopk_bench", "cannot write to the standard output");
-    status = 1;
-  }
+  status = oktopk_programs::status_of_output("oktopk_bench", status);
 #ifdef OKTOPK_BENCH_WITH_MPI
   if (with_mpi) {
     MPI_Finalize();

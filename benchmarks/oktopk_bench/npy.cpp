@@ -8,7 +8,9 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace oktopk_bench {
 namespace {
@@ -31,28 +33,68 @@ std::uint64_t number_of(std::string_view bytes, bool big_endian) {
   return number;
 }
 
-/// What stands behind a key of the header, a dictionary as Python writes it, between these two marks.
-std::string_view entry(std::string_view header, std::string_view key, std::string_view begin, char end) {
-  auto const at = header.find("'" + std::string(key) + "': " + std::string(begin));
-  header.remove_prefix(at == header.npos ? header.size() : at + key.size() + 4 + begin.size());
-  auto const last = header.find(end);
-  return last == header.npos ? "?" : header.substr(0, last);
+void skip_blanks(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
 }
 
-/// Extents with a comma behind each but the last, which may have one; none is one value. Negative where it is no shape.
-std::int64_t product_of(std::string_view shape) {
-  double product = 1; // exact as far as any file goes
-  while (!shape.empty()) {
-    std::int64_t extent = 0;
-    auto const [end, error] = std::from_chars(shape.data(), shape.data() + shape.size(), extent);
-    shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
-    if (error != std::errc() || extent < 0 || !(shape.empty() || shape.starts_with(','))) {
-      return -1;
+/// What stands behind a key of the header: a dictionary of Python with quotes of either kind, blanks or none. Empty where
+/// there is none.
+std::string_view entry(std::string_view header, std::string_view key) {
+  for (char const quote : {'\'', '"'}) {
+    auto const at = header.find(quote + std::string(key) + quote);
+    if (at != header.npos) {
+      header.remove_prefix(at + key.size() + 2);
+      skip_blanks(header);
+      header.remove_prefix(header.starts_with(':') ? 1 : header.size());
+      skip_blanks(header);
+      return header;
     }
+  }
+  return {};
+}
+
+/// The text in quotes that an entry begins with; "?" where it is something else.
+std::string_view quoted(std::string_view entry) {
+  bool const has_quote = entry.starts_with('\'') || entry.starts_with('"');
+  auto const end = has_quote ? entry.find(entry.front(), 1) : entry.npos;
+  return end == entry.npos ? "?" : entry.substr(1, end - 1);
+}
+
+/// The extents of a shape, "(2, 3)" or "(24L,)"; nothing where it is none.
+std::optional<std::vector<std::int64_t>> extents_in(std::string_view shape) {
+  auto const end = shape.find(')');
+  if (!shape.starts_with('(') || end == shape.npos) {
+    return std::nullopt;
+  }
+  shape = shape.substr(1, end - 1);
+  std::vector<std::int64_t> extents;
+  for (skip_blanks(shape); !shape.empty(); skip_blanks(shape)) {
+    std::int64_t extent = 0;
+    auto const [last, error] = std::from_chars(shape.data(), shape.data() + shape.size(), extent);
+    shape.remove_prefix(static_cast<std::size_t>(last - shape.data()));
+    shape.remove_prefix(shape.starts_with('L') ? 1 : 0); // of Python 2
+    skip_blanks(shape);
+    if (error != std::errc() || extent < 0 || !(shape.empty() || shape.starts_with(','))) {
+      return std::nullopt;
+    }
+    extents.push_back(extent);
+    shape.remove_prefix(shape.empty() ? 0 : 1);
+  }
+  return extents;
+}
+
+/// The number of values; none is one value. Negative where there is no shape, or one larger than any file.
+std::int64_t product_of(std::optional<std::vector<std::int64_t>> const& extents) {
+  double product = extents ? 1 : -1; // exact as far as any file goes
+  for (std::int64_t const extent : extents.value_or(std::vector<std::int64_t>())) {
     product *= static_cast<double>(extent);
-    shape.remove_prefix(std::min<std::size_t>(shape.size(), shape.starts_with(", ") ? 2 : 1));
   }
   return product < 0x1p53 ? static_cast<std::int64_t>(product) : -1;
+}
+
+/// Whether the order of dimensions does not matter, as of a vector and of a matrix of one column.
+bool is_line(std::optional<std::vector<std::int64_t>> const& extents) {
+  return extents && std::count_if(extents->begin(), extents->end(), [](std::int64_t each) { return each > 1; }) <= 1;
 }
 
 float from_half(std::uint32_t bits) {
@@ -75,18 +117,24 @@ npy_layout read_npy_layout(std::istream& file, std::int64_t bytes, std::string c
   std::size_t const width = version == 1 ? 2 : 4;
   auto const size = number_of(taken(file, width, name), false);
   std::string const header = taken(file, std::min<std::uint64_t>(size, 65536), name); // longer ones are of other types
-  auto const type = entry(header, "descr", "'", '\'');
-  if (type != "<f2" && type != ">f2" && type != "<f4" && type != ">f4" && type != "<f8" && type != ">f8") {
+  auto const type = quoted(entry(header, "descr"));
+  bool const is_number = type.size() == 3 && std::string_view("<>=").find(type[0]) != type.npos && type[1] == 'f' &&
+                         std::string_view("248").find(type[2]) != type.npos;
+  if (!is_number) {
     bool const is_bfloat16 = type.ends_with("V2"); // bytes without a type, for NumPy
     fail(name, "has no values of float16, float32 or float64" +
                    (type == "?" ? std::string() : " but of '" + std::string(type) + "'") + "; in Python: " +
                    (is_bfloat16 ? "g.view(ml_dtypes.bfloat16).astype('float32') if that is bfloat16"
                                 : "g.astype('float32')"));
   }
-  if (entry(header, "fortran_order", "", ',') != "False") {
+  auto const extents = extents_in(entry(header, "shape"));
+  auto const order = entry(header, "fortran_order");
+  if (!order.starts_with("False") && !(order.starts_with("True") && is_line(extents))) {
     fail(name, "is in Fortran order; in Python: numpy.ascontiguousarray(g)");
   }
-  npy_layout const layout{type.back() - '0', type.front() == '>', product_of(entry(header, "shape", "(", ')')),
+  bool const is_other_order = type.front() == (std::endian::native == std::endian::big ? '<' : '>');
+  bool const big_endian = is_other_order != (std::endian::native == std::endian::big);
+  npy_layout const layout{type.back() - '0', big_endian, product_of(extents),
                           static_cast<std::int64_t>(8 + width + size)};
   if (layout.length == 0) {
     fail(name, "has no values");

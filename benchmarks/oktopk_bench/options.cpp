@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "input.hpp"
+
 #include "programs/arguments.hpp"
 #include "programs/numbers.hpp"
 #include "programs/options.hpp"
@@ -30,10 +32,15 @@ std::string fault_of_algorithms(std::string const& list) {
   return twice == names.end() ? std::string() : "names \"" + *twice + "\" twice";
 }
 
-std::string fault_of_pattern(std::string const& pattern) {
-  return pattern.find("{rank}") == std::string::npos
-             ? pattern + " has no {rank} in it, so all ranks would read one file"
-             : std::string();
+std::string fault_of_patterns(std::string const& list) {
+  try {
+    for (std::string const& pattern : patterns_in(list)) {
+      path_of_rank(pattern, 0);
+    }
+    return {};
+  } catch (local_fault const& fault) {
+    return fault.what();
+  }
 }
 
 constexpr std::int64_t most_steps = 1'000'000'000;
@@ -47,12 +54,17 @@ void declare(CLI::App& app, options& asked) {
   auto* const source = app.add_option_group("Gradients")->require_option(1);
   source->add_option("--length", asked.length, "Length of a synthetic gradient")->transform(oktopk_programs::whole(1));
   source
-      ->add_option(
-          "--input", asked.inputs,
-          "Gradient files instead: .npy, or raw little-endian\nfloat32; {rank} in the path stands for the rank; "
-          "several\nare successive iterations, repeated where --steps asks\nfor more")
-      ->delimiter(',')
-      ->check(fault_of_pattern)
+      ->add_option_function<std::vector<std::string>>(
+          "--input",
+          [&](std::vector<std::string> const& lists) {
+            for (std::string const& list : lists) {
+              auto const patterns = patterns_in(list);
+              asked.inputs.insert(asked.inputs.end(), patterns.begin(), patterns.end());
+            }
+          },
+          "Gradient files instead: .npy, or raw little-endian\nfloat32; {rank} in the path stands for the rank, "
+          "{rank:02}\nfor two digits; several are successive iterations,\nrepeated where --steps asks for more")
+      ->check(fault_of_patterns)
       ->type_name("PATTERN[,PATTERN...]");
   auto* const size = app.add_option_group("Selection")->require_option(1);
   size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")

@@ -54,8 +54,8 @@ constexpr double row_spread = 0.2;
 constexpr double entry_spread = 0.2;
 constexpr double drift = 0.1; // of the scale of a layer, to and fro within drift_steps
 constexpr double drift_steps = 3000;
-constexpr float shared_part = 0.3F;
-constexpr float own_part = 0.9F;
+constexpr float common_share = 0.3F;
+constexpr float own_share = 0.9F;
 constexpr float flat = 0.4F;  // a rank's noise x becomes flat x + steep x^3:
 constexpr float steep = 0.2F; // rarely large, but then far larger than normal noise
 
@@ -139,7 +139,7 @@ void synthetic_input::read(std::int64_t step, std::span<float> values) {
       auto const at = static_cast<std::uint64_t>(i);
       float const shared = fading * bell(shared_now, at) + rising * bell(shared_next, at);
       float const own = fading * bell(own_now, at) + rising * bell(own_next, at);
-      values[at] = now * scales_[at] * (shared_part * shared + own_part * own * (flat + steep * own * own));
+      values[at] = now * scales_[at] * (common_share * shared + own_share * own * (flat + steep * own * own));
     }
   }
 }

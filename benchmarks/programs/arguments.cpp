@@ -5,6 +5,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdio>
+#include <iostream>
 #include <string_view>
 
 namespace oktopk_programs {
@@ -37,6 +38,14 @@ void complain(std::string const& program, std::string const& sentence) {
   std::string const plain = sentence.starts_with(library) ? sentence.substr(library.size()) : sentence;
   std::fprintf(stderr, "%s: %s\n", program.c_str(), plain.c_str());
   std::fflush(stderr);
+}
+
+int status_of_output(std::string const& program, int status) {
+  bool const is_written = static_cast<bool>(std::cout.flush()) && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!is_written) {
+    complain(program, "cannot write to the standard output");
+  }
+  return is_written ? status : 1;
 }
 
 } // namespace oktopk_programs

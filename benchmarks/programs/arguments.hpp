@@ -28,4 +28,8 @@ std::string version_text(std::string const& program);
 /// One line on the standard error stream.
 void complain(std::string const& program, std::string const& sentence);
 
+/// The status of a program that ends with this one: 1, and a word, where what it has printed could not be written whole, as
+/// on a full disk.
+int status_of_output(std::string const& program, int status);
+
 } // namespace oktopk_programs

@@ -22,7 +22,7 @@ namespace oktopk_programs {
 class course {
 public:
   /// Begins the file; without a name there is none. Throws std::runtime_error.
-  explicit course(std::filesystem::path const& name) {
+  explicit course(std::filesystem::path const& name) : name_(name) {
     if (name.empty()) {
       return;
     }
@@ -34,7 +34,8 @@ public:
   }
 
   /// `buckets` are pointers to every `any_allreduce`: the longest one tells what runs, the one that switches most how
-  /// often. `words` were sent in this iteration.
+  /// often. `words` were sent in this iteration. Throws std::runtime_error
+  /// where the row cannot be written.
   template <class Allreduce>
   void add(std::int64_t iteration, double seconds, double loss, double words, std::vector<Allreduce*> const& buckets) {
     if (!out_.is_open()) {
@@ -50,6 +51,9 @@ public:
                                        [](auto const& a, auto const& b) { return a.switches < b.switches; });
     out_ << iteration << ',' << seconds << ',' << loss << ',' << words << ",\"" << longest->explain() << "\","
          << most->switches << std::endl; // whoever watches the training reads it now
+    if (!out_) {
+      throw std::runtime_error("cannot write " + name_.string() + "; is the disk full?");
+    }
   }
 
 private:
@@ -77,6 +81,7 @@ private:
     return {text.begin(), text.end()};
   }
 
+  std::filesystem::path name_;
   std::ofstream out_;
   std::vector<choice> chosen_;
 };

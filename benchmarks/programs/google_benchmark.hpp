@@ -70,7 +70,7 @@ inline void initialize_benchmarks(char* program, std::vector<std::string> argume
 /// What `main` does: runs the program, and says what it throws.
 inline int guarded(char const* name, int (*program)(int, char**), int argc, char** argv) {
   try {
-    return program(argc, argv);
+    return status_of_output(name, program(argc, argv));
   } catch (std::exception const& fault) {
     complain(name, fault.what());
     return 1;

@@ -63,7 +63,7 @@ input make_input(std::string_view distribution, std::int64_t length) {
 }
 
 input read_input(std::string const& path) {
-  oktopk_bench::file_input file({path}, 0);
+  oktopk_bench::file_input file{std::filesystem::path(path)};
   oktopk_programs::check_length(path, file.length());
   input made{path, std::vector<float>(static_cast<std::size_t>(file.length())), {}};
   std::vector<float>& values = made.gradients[0];

@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
     status = oktopk_programs::report_failure("train_fashion_mnist", failure);
   }
   Kokkos::finalize();
+  status = oktopk_programs::status_of_output("train_fashion_mnist", status);
   MPI_Finalize();
   return status;
 }

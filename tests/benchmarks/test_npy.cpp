@@ -110,6 +110,20 @@ TEST_CASE("a NumPy file may have any number of dimensions and any version up to 
     }
   }
   CHECK(values_of(file_of(header_of("<f4", "()"), values.substr(0, 4))) == std::vector<float>{1.0F});
+  // As other programs write headers: numpy.load takes them.
+  for (std::string const header : {"{'descr': '<f4', 'fortran_order': True, 'shape': (24,), }",
+                                   "{'descr': '<f4', 'fortran_order': True, 'shape': (24, 1)}",
+                                   "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1, 24)}",
+                                   "{'descr': '<f4', 'fortran_order': False, 'shape': (24L,), }",
+                                   "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 12L), }",
+                                   "{'descr':'<f4','fortran_order':False,'shape':(24,)}",
+                                   "{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (24,)}",
+                                   "{'descr' : '<f4', 'fortran_order' : False, 'shape' : ( 4 , 6 )}",
+                                   "{'descr': '=f4', 'fortran_order': False, 'shape': (24,), }"}) {
+    CAPTURE(header);
+    CHECK(fault_of(file_of(header, values)).empty());
+    CHECK(values_of(file_of(header, values)) == std::vector<float>(24, 1.0F));
+  }
   // Any order of the entries.
   CHECK(fault_of(file_of("{'shape': (24,), 'fortran_order': False, 'descr': '<f4'}", values)).empty());
 }
@@ -120,7 +134,8 @@ TEST_CASE("files that NumPy would not write, or that are of no use here, are ref
     CAPTURE(header);
     CHECK(fault_of(file_of(header, one)).find(expected) != std::string::npos);
   };
-  refused(header_of("<f4", "(1,)", "True"), "is in Fortran order; in Python: numpy.ascontiguousarray(g)");
+  refused(header_of("<f4", "(2, 3)", "True"), "is in Fortran order; in Python: numpy.ascontiguousarray(g)");
+  refused(header_of("<f4", "(1,)", "Maybe"), "is in Fortran order");
   for (std::string const type : {"<i4", "<c8", "|b1", "|O", "<V2", "f4", "<f16", ""}) {
     refused(header_of(type, "(1,)"), "has no values of float16, float32 or float64");
   }

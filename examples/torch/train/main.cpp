@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
     status = oktopk_programs::report_failure("train_torch", failure);
   }
   Kokkos::finalize();
+  status = oktopk_programs::status_of_output("train_torch", status);
   MPI_Finalize();
   return status;
 }

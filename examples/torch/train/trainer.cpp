@@ -270,7 +270,7 @@ private:
           out << distance;
         }
         out << ',' << sums[11] << '\n';
-        if (!out) {
+        if (!out.flush()) {
           throw std::runtime_error("cannot write " + how_.csv.string());
         }
       }
@@ -289,7 +289,7 @@ private:
       out << "algorithm,ranks,workload,parameters,batch,density,iteration,epoch,seconds,compute_seconds,wait_seconds,"
              "communication_seconds,hidden_seconds,hideable_seconds,words,local_selected,selected,loss,test_loss,"
              "accuracy,xi,tested\n";
-      if (!out) {
+      if (!out.flush()) {
         throw std::runtime_error("cannot write " + how_.csv.string());
       }
     }
