@@ -22,6 +22,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,15 +87,20 @@ def run(row, given):
             path = pathlib.Path(folder) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        done = subprocess.run(["sh", "-ec", PRELUDE + row["run"]], cwd=folder, env={**os.environ, "LC_ALL": "C", **given},
+        with subprocess.Popen(["sh", "-ec", PRELUDE + row["run"]], cwd=folder, env={**os.environ, "LC_ALL": "C", **given},
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", check=False, timeout=SECONDS)
+                              errors="replace", start_new_session=True) as shell:
+            try:
+                printed, late = shell.communicate(timeout=SECONDS)[0], ""
+            except subprocess.TimeoutExpired:
+                os.killpg(shell.pid, signal.SIGKILL)
+                printed, late = shell.communicate()[0], f"took more than {SECONDS} s"
     wanted = row.get("status", 0)
-    right = done.returncode != 0 if wanted == "not 0" else done.returncode == wanted
-    faults = [] if right else [f"status {done.returncode}, and {wanted} is right"]
-    faults += [f"does not say: {text}" for text in row.get("says", []) if text not in done.stdout]
-    faults += [f"says: {text}" for text in row.get("does_not_say", []) if text in done.stdout]
-    return faults, done.stdout
+    right = shell.returncode != 0 if wanted == "not 0" else shell.returncode == wanted
+    faults = [late] if late else [] if right else [f"status {shell.returncode}, and {wanted} is right"]
+    faults += [f"does not say: {text}" for text in row.get("says", []) if text not in printed]
+    faults += [f"says: {text}" for text in row.get("does_not_say", []) if text in printed]
+    return faults, printed
 
 
 def main():
