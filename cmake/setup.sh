@@ -51,6 +51,21 @@ attended() {
   wait $!
 }
 
+# cores: how many this script may use: those that it may run on, or fewer by the quota of its container (cgroup 2), which nproc
+# heeds since coreutils 9.8.
+cores() {
+  count=$(nproc)
+  group=${cgroups:=/sys/fs/cgroup}$(sed -n 's/^0:://p' /proc/self/cgroup 2>/dev/null)
+  while [ "${group#"$cgroups"}" != "$group" ]; do
+    if read -r quota period <"$group/cpu.max" && [ "$quota" != max ]; then
+      allowed=$(((quota + period - 1) / period))
+      [ "$allowed" -ge "$count" ] || count=$allowed
+    fi 2>/dev/null
+    group=${group%/*}
+  done
+  echo "$count"
+}
+
 # sign_of PACKAGE: a command that the package brings, or files.
 sign_of() {
   case $1 in
@@ -174,7 +189,7 @@ everything="-DOKTOPK_ENABLE_MPI=ON -DOKTOPK_ENABLE_TESTS=ON -DOKTOPK_ENABLE_EXAM
 
 # minutes CORE_MINUTES OTHERS: about how long so much work takes on the cores that are here, and what cores do not share.
 minutes() {
-  echo $((($1 + $(nproc) - 1) / $(nproc) + $2))
+  echo $((($1 + $(cores) - 1) / $(cores) + $2))
 }
 
 # report_progress LOG: every 20 s how far ninja is, as long as this script runs.
@@ -218,13 +233,13 @@ build() {
     fail "configuring failed"
   }
   sed -n 's/^-- oktopk: /           /p' "$folder.log"
-  say "Building $folder on $(nproc) cores; the log is $folder.log"
+  say "Building $folder on $(cores) cores; the log is $folder.log"
   : >"$folder.log"
   report_progress "$folder.log" 9>&- &
   reporter=$!
   status=0
   # shellcheck disable=SC2086
-  attended cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || status=$?
+  attended cmake --build "$folder" --parallel "$(cores)" $targets >"$folder.log" 2>&1 || status=$?
   kill "$reporter" 2>/dev/null || : # gone where nobody reads what it says
   exec 9>&-
   [ "$status" -eq 0 ] || {

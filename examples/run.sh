@@ -104,7 +104,7 @@ table() {
 }
 
 say "Builds bare_call and train_fashion_mnist, and trains with dense and with ok_topk on $ranks ranks: about $(minutes 4 2) minutes on" \
-  "$(nproc) cores with a new build"
+  "$(cores) cores with a new build"
 # conclusion FILE FILE: what the summaries of dense and of ok_topk say.
 conclusion() {
   awk '
@@ -144,7 +144,7 @@ train ok_topk "$@"
 
 say "Done"
 processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
-printf '\n%s ranks on %s cores%s, %s:\n\n' "$ranks" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
+printf '\n%s ranks on %s cores%s, %s:\n\n' "$ranks" "$(cores)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
 table "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"
 echo
 conclusion "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"

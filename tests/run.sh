@@ -117,7 +117,7 @@ failed=0
 # run_tests FOLDER [THREADS]: adds to what passed and failed of the tier, or of all tests where none is set; each program,
 # and each rank, has so many threads of OpenMP.
 run_tests() {
-  jobs=$(nproc) # however many threads: those that sleep wake up sooner on a busy core than on one at rest
+  jobs=$(cores) # however many threads: those that sleep wake up sooner on a busy core than on one at rest
   # Others may be at work here, too: limits are wall time.
   limit=$(python3 tests/support/slowness.py "$seconds")
   say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each, a case for at most $limit s"
@@ -172,11 +172,11 @@ fi
 case $backend-$tiers in
   serial-quick)
     say "The quick tests: every room of the library, every algorithm, Open MPI on 1 to 8 ranks; about $(minutes 16 3) minutes on" \
-      "$(nproc) cores. --full has all"
+      "$(cores) cores. --full has all"
     ;;
-  serial-full) say "What --full adds to the quick tests: about $(minutes 16 9) minutes on $(nproc) cores" ;;
-  serial-*) say "All tests, the quick ones first: about $(minutes 32 12) minutes on $(nproc) cores" ;;
-  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 13 6) minutes on $(nproc) cores" ;;
+  serial-full) say "What --full adds to the quick tests: about $(minutes 16 9) minutes on $(cores) cores" ;;
+  serial-*) say "All tests, the quick ones first: about $(minutes 32 12) minutes on $(cores) cores" ;;
+  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 13 6) minutes on $(cores) cores" ;;
   *) say "The tests on another Kokkos: $backend" ;;
 esac
 # shellcheck disable=SC2086

@@ -258,6 +258,19 @@ def wrote(*paths):
     say("Wrote " + ", ".join(str(path) for path in paths if path))
 
 
+def usable_cores(root="/sys/fs/cgroup"):
+    """The cores that this process may use: those that it may run on, or fewer by the quota of its container (cgroup 2)."""
+    count = len(os.sched_getaffinity(0))
+    with contextlib.suppress(OSError, AttributeError):
+        own = re.search(r"^0::(/.*)$", pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8"), re.M)[1]
+        folder = pathlib.Path(root + own)
+        for group in (folder, *folder.parents):
+            with contextlib.suppress(OSError, ValueError):
+                quota, period = map(int, (group / "cpu.max").read_text(encoding="ascii").split())
+                count = min(count, -(-quota // period))
+    return count
+
+
 def machine():
     """The cores that this process may use, and the processor."""
     try:
@@ -265,13 +278,13 @@ def machine():
     except OSError:
         cpuinfo = ""
     processor = re.search(r"^model name.*?: *(.*)", cpuinfo, re.M)
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     return f"{cores} core{'s' * (cores > 1)}{f' ({processor[1]})' if processor else ''}"
 
 
 def note_crowding(ranks):
     """Says so where ranks outnumber the cores."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     if ranks > cores:
         print(f"note: {ranks} ranks share {cores} core{'s' * (cores > 1)}: a millisecond of "
               f"computation of every rank costs {ranks / cores:.3g} here; time on the wire does "

@@ -117,6 +117,18 @@ def test_figures(tables, tmp_path, kind, ranks, length, density, rate):
     assert f"of the gradients' sum arrives at once with {fastest};" in said
 
 
+def test_a_scheme_with_a_density_of_its_own_is_measured_by_it(tables):
+    said, table, steps = tables("--ranks", 4, "--length", 20000, "--steps", 2, "--density", 0.01, "--algorithm",
+                                "topk_a, topk_a(k=2000), ok_topk(density=0.1), dense")
+    for scheme, k in {"topk_a": 200, "topk_a(k=2000)": 2000, "ok_topk(density=0.1)": 2000, "dense": 200}.items():
+        check_row(table[scheme], steps[scheme], 4, 20000, k)
+    shares = {scheme: float(row["captured_by_top_k"]) for scheme, row in table.items()}
+    assert shares["topk_a"] == shares["dense"] < shares["topk_a(k=2000)"] == shares["ok_topk(density=0.1)"]
+    said = " ".join(said.split())
+    assert "k = 200 and 2,000" in said and "Schemes differ in k: each has its own." in said
+    assert f"{shares['dense']:.4f} for k = 200 and {shares['topk_a(k=2000)']:.4f} for k = 2,000." in said
+
+
 def test_loser(tables):
     """Where everything is selected, pairs of index and value are twice the words of dense."""
     said, table, _ = tables("--ranks", 2, "--length", 2000, "--density", 1, "--rate", "1kbit",
