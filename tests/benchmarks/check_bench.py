@@ -247,7 +247,7 @@ BAD_OPTIONS = [
     (["--algorithm", "ring_chunked(codec=zfp, codec_level=message)", *PLAIN[2:]], "zfp"),  # loses, or is not there
     ([*PLAIN, "--colour", "red"], "not expected: --colour red"),
     ([*PLAIN, "--kokkos-colour=red"], "--kokkos-colour"),
-    ([*PLAIN, "--seed", -1], "--seed: -1 is no integer from 0"),
+    ([*PLAIN, "--seed", -1], "--seed: -1 is no integer of at least 0"),
     ([*PLAIN, "--deadline", "nan"], "nan is no number of 0 or more"),
     ([*PLAIN, "--density", 0.1], "[--density,--k]"),
     (SOURCE, "[--density,--k]"),

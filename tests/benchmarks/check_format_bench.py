@@ -65,9 +65,9 @@ def test_files(medians, tmp_path):
 
 
 @pytest.mark.parametrize("sentence, arguments", [
-    ("--n: Value 0 not in range", ["--n", 0]),
+    ("--n: 0 is no integer of at least 1", ["--n", 0]),
     ("--density: 0 is not a number over 0", ["--density", "0.5,0"]),
-    ("--parts: Value 0 not in range", ["--parts", 0]),
+    ("--parts: 0 is no integer of at least 1", ["--parts", 0]),
     ("--input: must be uniform", ["--input", "nonsense"]),
     ("zzz", ["--n", 10, "--benchmark_filter=zzz"]),
     ("there is no input file", ["--files", "nowhere.f32"]),

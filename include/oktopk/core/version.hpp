@@ -6,7 +6,7 @@
 // go on, and report thousands of errors of other places.
 #if __cplusplus < 202002L
 #error "oktopk needs C++20: compile with -std=c++20, or a newer standard"
-#include <oktopk/needs_cxx20>
+#include <needs_cxx20>
 #endif
 
 /// The version of the library. `OKTOPK_VERSION` is a number to compare with: 10000 times the major, 100 times the
