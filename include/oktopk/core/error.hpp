@@ -57,8 +57,9 @@ constexpr std::string_view name(fault what) noexcept {
 /// The one exception type of the library.
 ///
 /// Bad input is reported by the same error, with the same sentence, on every rank of the communicator, after all
-/// messages of the call have been received: no rank is left waiting, and the object's state is as it was before.
-class error : public std::runtime_error {
+/// messages of the call have been received: no rank is left waiting, and the object's state is as it was before. Its type
+/// is visible, so that a program catches what a library throws that is compiled with -fvisibility=hidden.
+class [[gnu::visibility("default")]] error : public std::runtime_error {
 public:
   error(fault what, std::string const& sentence) : std::runtime_error("oktopk: " + sentence), code_(what) {}
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +48,7 @@ struct entry_range {
 
 template <gradient_value Value>
 std::string fault_as_value(std::string_view name, double number, char const* what, int digits) {
-  std::ostringstream text;
+  plain_text text;
   text.precision(digits);
   text << name << " " << number << " is " << what << " as a " << (std::same_as<Value, float> ? "float" : "double");
   return text.str();
