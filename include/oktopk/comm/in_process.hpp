@@ -351,18 +351,17 @@ public:
   void wait(member& mine, Ready const& ready, Report const& report) {
     auto const ready_or_told = [&] { return ready() || mine.aborted_by >= 0 || mine.broken; };
     auto const describe = [&] { return report().open(); };
-    switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
-    case wait_end::ready:
-      if (!ready()) {
-        throw_if_broken(mine);
-      }
-      return;
-    case wait_end::late: {
+    wait_end const end = schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit);
+    if (end == wait_end::late) {
       error const why = report().timed_out(mine.rank, mine.during, mine.time_limit);
       abort(mine, why);
       throw why;
     }
-    case wait_end::stuck: mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
+    if (end == wait_end::stuck) {
+      mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
+    }
+    if (!ready()) {
+      throw_if_broken(mine);
     }
   }
 
@@ -604,12 +603,8 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
     }
     return no_cause;
   } catch (error const& caught) {
-    switch (caught.code()) {
-    case fault::abandoned: return 3;
-    case fault::deadlock: return 2;
-    case fault::timed_out: return 1;
-    default: return 0;
-    }
+    fault const code = caught.code();
+    return code == fault::abandoned ? 3 : code == fault::deadlock ? 2 : code == fault::timed_out ? 1 : 0;
   } catch (rank_died const&) {
     return no_cause;
   } catch (...) {
