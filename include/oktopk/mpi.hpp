@@ -424,12 +424,13 @@ namespace oktopk {
 
 /// Ranks of an MPI communicator.
 ///
-/// Owns a duplicate of the user's communicator, so that the library's messages never mix with the user's, and a second one
-/// for the messages of the program (`get`); errors on the duplicates are returned and checked, not fatal. (MPICH may report
-/// a failed message through MPI_COMM_WORLD's handler instead, which only the program may change.) Copies share the
-/// duplicates, and the last one frees them; nothing is freed after MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. MPI is
-/// called on the thread of the caller; only one thread may call at a time. Messages lie in host memory, and in the
-/// memory of a GPU where the MPI library says that it takes pointers to it.
+/// Owns a duplicate of the user's communicator, so that the library's messages never mix with the user's, and a second
+/// one for messages of the program (`get`); errors on the duplicates are returned and checked, not fatal. (MPICH may
+/// report a failed message through MPI_COMM_WORLD's handler instead, which only the program may change.) Copies share
+/// the duplicates, and the last one frees them; nothing is freed after MPI_Finalize. The tag of a message is its phase.
+/// Messages may have any length, 2 GiB and more included. MPI is called on the thread of the caller; only one thread may
+/// call at a time. Messages lie in host memory, and in the memory of a GPU where the MPI library says that it takes
+/// pointers to it.
 ///
 /// The time limit of a wait is `usual_time_limit` at first. Zero means no limit; then a rank does not hear that another
 /// rank has given up. A rank with a limit polls MPI instead of blocking in it, and yields the core in between.

@@ -254,8 +254,8 @@ TEST_CASE("programs set a locale with a decimal comma") {
   std::locale::global(before);
 }
 
-// numenta/nupic.core-legacy#643, CleverRaven/Cataclysm-DDA#41743, rakshasa/rtorrent#1977: a small state is saved to a full disk.
-// Right: an error, not a file of 0 bytes.
+// numenta/nupic.core-legacy#643, CleverRaven/Cataclysm-DDA#41743, rakshasa/rtorrent#1977: a small state is saved to a full
+// disk. Right: an error, not a file of 0 bytes.
 #ifdef __linux__
 TEST_CASE("programs save to a full disk") {
   oktopk::in_process::run(1, [](in_process_communicator comm) {
