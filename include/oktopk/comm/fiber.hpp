@@ -4,6 +4,7 @@
 
 #include <cxxabi.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -144,15 +145,11 @@ private:
       }
       std::size_t const usable = (bytes + page - 1) / page * page;
       // As many addresses as the stack has, and no memory: a large array would begin beyond one page, in the stack of
-      // another rank. One page where addresses are short.
-      for (std::size_t const guard : {usable, page}) {
-        guard_ = guard;
-        bytes_ = usable + guard;
-        base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base_ != MAP_FAILED) {
-          break;
-        }
-      }
+      // another rank. One page where a limit counts addresses.
+      struct rlimit most {};
+      guard_ = getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur == RLIM_INFINITY ? usable : page;
+      bytes_ = usable + guard_;
+      base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base_ == MAP_FAILED) {
         throw std::bad_alloc();
       }
