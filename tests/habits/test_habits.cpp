@@ -52,7 +52,12 @@ ended in_child(Body const& body) {
     none.ss_flags = SS_DISABLE;
     sigaltstack(&none, nullptr);
     dup2(ends[1], STDERR_FILENO);
-    body();
+    try {
+      body();
+    } catch (std::exception const& caught) {
+      std::fputs(caught.what(), stderr);
+      _exit(1);
+    }
     _exit(0);
   }
   close(ends[1]);
@@ -75,18 +80,19 @@ ended in_child(Body const& body) {
 // floating-point exceptions. Right: no algorithm raises one for values that are no extremes.
 #if defined(__GLIBC__) && !defined(__FAST_MATH__)
 TEST_CASE("programs trap floating-point exceptions") {
-  constexpr std::int64_t length = 600;
-  std::vector<std::string> texts{"ok_topk(local=reused)",
-                                 "ok_topk(format=gap16)",
-                                 "ok_topk(partition=balanced)",
-                                 "topk_a(local=gaussian)",
-                                 "topk_a(local=random)",
-                                 "topk_a(local=chunked)",
-                                 "ring_chunked(codec=block_float)",
-                                 "dense_rabenseifner(codec=bfloat16)",
-                                 "recursive_doubling(codec=float16)"};
-  for (char const* const codec : {"bfloat16", "float16", "fixed8", "fixed4", "fixed2", "sign"}) {
-    texts.push_back(std::string("ok_topk(format=packed(values=") + codec + "))");
+  std::vector<std::string> texts;
+  for (auto const* const policy :
+       {"local=reused", "local=gaussian", "local=chunked", "local=random", "global=reused", "global=foreseen",
+        "global=gathered", "partition=balanced", "partition=uniform", "reduce=radix", "gather=ring",
+        "format=coo_or_dense", "format=gap16", "format=packed(values=bfloat16)", "format=packed(values=fixed8)",
+        "format=packed(values=fixed4)", "format=packed(values=fixed2)", "format=packed(values=sign)",
+        "format=packed(values=float16)"}) {
+    texts.push_back(std::string("ok_topk(") + policy + ")");
+  }
+  for (auto const* const codec : {"bfloat16", "float16", "block_float"}) {
+    for (auto const* const scheme : {"ring_chunked", "recursive_doubling", "dense_rabenseifner"}) {
+      texts.push_back(std::string(scheme) + "(codec=" + codec + ", cutoff_bytes=0)");
+    }
   }
   for (auto const& each : oktopk::list_allreduces()) {
     texts.push_back(each.name);
@@ -97,6 +103,7 @@ TEST_CASE("programs trap floating-point exceptions") {
       ended const how = in_child([&] {
         feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
         oktopk::in_process::run(3, [&](in_process_communicator comm) {
+          constexpr std::int64_t length = 600;
           Kokkos::View<float*, execution> gradient("gradient", length);
           Kokkos::View<float*, execution> weights("weights", length);
           auto const on_host = Kokkos::create_mirror_view(gradient);
