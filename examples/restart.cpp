@@ -19,24 +19,33 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace {
 
-/// Each rank writes a file of its own. Collective, between two steps.
+/// Each rank writes a file of its own. Collective, between two steps. Where it fails on one rank, what was saved before is
+/// still there on all.
 template <class Optimizer, oktopk::communicator Comm>
 void save_state(Optimizer const& optimizer, Comm comm, std::string const& name) {
-  oktopk::agreement outcome("save_state");
+  std::string const own = name + "." + std::to_string(comm.rank());
+  oktopk::agreement written("save_state");
   try {
-    std::ofstream file(name + "." + std::to_string(comm.rank()), std::ios::binary);
-    oktopk::save(file, optimizer.state());
-    if (!file.flush()) {
+    std::ofstream file(own + ".new", std::ios::binary);
+    oktopk::save(file, optimizer.state()); // throws where the disk is full
+    file.close();                          // some file systems say it only here
+    if (!file) {
       throw oktopk::error(oktopk::fault::bad_file, "the disk does not take the state");
     }
   } catch (std::exception const& failed) {
-    outcome.note(oktopk::fault::bad_file, failed.what());
+    written.note(oktopk::fault::bad_file, failed.what());
   }
-  outcome.check_on(comm); // one rank's fault is the same error on all ranks
+  written.check_on(comm); // one rank's fault is the same error on all ranks
+  oktopk::agreement renamed("save_state");
+  std::error_code failed;
+  std::filesystem::rename(own + ".new", own, failed);
+  renamed.note(oktopk::fault::bad_file, failed ? failed.message() : "");
+  renamed.check_on(comm);
 }
 
 /// Goes on from the files that `saved_by` ranks have written. Collective, before the first step.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 namespace oktopk {
 
@@ -226,7 +225,7 @@ private:
                             Kokkos::Min<std::int64_t>(first));
     if (first < allreduce().length()) {
       feedback_.undo();
-      std::ostringstream text;
+      detail::plain_text text;
       text << "adam: the mean of squares at index " << first << " overflows with the average "
            << on_host(average_)[static_cast<std::size_t>(first)];
       throw error(fault::non_finite, text.str());

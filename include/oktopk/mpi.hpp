@@ -103,12 +103,19 @@ inline bool names_memory_kind(std::string_view kinds, std::string_view kind) {
   return false;
 }
 
+/// True after MPI_Init. A program whose communicators are of sessions does not call it, and has no MPI_COMM_WORLD.
+inline bool mpi_is_initialized() {
+  int yes = 0;
+  MPI_Initialized(&yes);
+  return yes != 0;
+}
+
 /// The info key of that name of MPI_COMM_WORLD: the kinds of memory that the job was started for and MPI takes.
 inline std::string mpi_memory_kinds() {
   std::string kinds;
 #if MPI_VERSION >= 4
   MPI_Info info = MPI_INFO_NULL;
-  if (MPI_Comm_get_info(MPI_COMM_WORLD, &info) == MPI_SUCCESS && info != MPI_INFO_NULL) {
+  if (mpi_is_initialized() && MPI_Comm_get_info(MPI_COMM_WORLD, &info) == MPI_SUCCESS && info != MPI_INFO_NULL) {
     std::array<char, 1024> text{};
     int room = static_cast<int>(text.size());
     int there = 0;
@@ -169,7 +176,7 @@ inline std::vector<std::unique_ptr<std::byte[]>>& left_to_mpi() {
   return kept;
 }
 
-/// A duplicate of a communicator of MPI, shared by the copies of an `mpi_communicator`.
+/// Two duplicates of a communicator of MPI, shared by the copies of an `mpi_communicator`.
 class mpi_ranks : public shared_state {
 public:
   using clock = std::chrono::steady_clock;
@@ -179,11 +186,18 @@ public:
     MPI_Errhandler theirs = MPI_ERRHANDLER_NULL;
     check_mpi(MPI_Comm_get_errhandler(user, &theirs), "MPI_Comm_get_errhandler");
     MPI_Comm_set_errhandler(user, MPI_ERRORS_RETURN); // MPI may have no more communicators
-    int const code = MPI_Comm_dup(user, &comm);
+    int code = MPI_Comm_dup(user, &comm);
+    if (code == MPI_SUCCESS) {
+      code = MPI_Comm_dup(user, &of_program);
+      if (code != MPI_SUCCESS) {
+        MPI_Comm_free(&comm);
+      }
+    }
     MPI_Comm_set_errhandler(user, theirs);
     MPI_Errhandler_free(&theirs);
     check_mpi(code, "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_set_errhandler(of_program, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   }
@@ -193,10 +207,12 @@ public:
     MPI_Finalized(&finalized);
     // If this communicator was given up, here or by a rank whose notice nobody has read, its messages may still be under
     // way: MPI must not give its number to another one, and MPICH 5 ends the program that frees it with such messages.
-    int unread = 0;
-    if (finalized == 0 && comm != MPI_COMM_NULL && !broken &&
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &unread, MPI_STATUS_IGNORE) == MPI_SUCCESS && unread == 0) {
-      MPI_Comm_free(&comm);
+    for (MPI_Comm* const each : {&comm, &of_program}) {
+      int unread = 0;
+      if (finalized == 0 && *each != MPI_COMM_NULL && !broken &&
+          MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, *each, &unread, MPI_STATUS_IGNORE) == MPI_SUCCESS && unread == 0) {
+        MPI_Comm_free(each);
+      }
     }
   }
 
@@ -291,7 +307,8 @@ public:
     from_order(data, op);
   }
 
-  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;       ///< for the messages of the library
+  MPI_Comm of_program = MPI_COMM_NULL; ///< for those of the program, which may have any tag and size
   int rank = 0;
   int size = 0;
 
@@ -302,13 +319,17 @@ private:
 
   // Throws where MPI would end the job, by the handler of the user's communicator or of MPI_COMM_WORLD.
   static void check_user(MPI_Comm user) {
-    int yes = 0;
-    MPI_Initialized(&yes);
-    if (yes == 0) {
-      throw error(fault::communication, "MPI is not initialised");
+    // Where MPI_Init was not called, a communicator of MPI 4 that is none of these is of a session.
+    bool const may_be_of_session =
+        MPI_VERSION >= 4 && user != MPI_COMM_WORLD && user != MPI_COMM_SELF && user != MPI_COMM_NULL;
+    if (!mpi_is_initialized() && !may_be_of_session) {
+      throw error(fault::communication, MPI_VERSION >= 4
+                                            ? "MPI is not initialised, and this is no communicator of a session"
+                                            : "MPI is not initialised");
     }
+    int yes = 0;
     MPI_Finalized(&yes);
-    if (yes != 0) {
+    if (yes != 0) { // one of a session cannot be told from one that has ended
       throw error(fault::communication, "MPI is finalised already");
     }
     if (user == MPI_COMM_NULL) {
@@ -403,12 +424,13 @@ namespace oktopk {
 
 /// Ranks of an MPI communicator.
 ///
-/// Owns a duplicate of the user's communicator, so that the library's messages never mix with the user's; errors on the
-/// duplicate are returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler
-/// instead, which only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed
-/// after MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. MPI is
-/// called on the thread of the caller; only one thread may call at a time. Messages lie in host memory, and in the
-/// memory of a GPU where the MPI library says that it takes pointers to it.
+/// Owns a duplicate of the user's communicator, so that the library's messages never mix with the user's, and a second
+/// one for messages of the program (`get`); errors on the duplicates are returned and checked, not fatal. (MPICH may
+/// report a failed message through MPI_COMM_WORLD's handler instead, which only the program may change.) Copies share
+/// the duplicates, and the last one frees them; nothing is freed after MPI_Finalize. The tag of a message is its phase.
+/// Messages may have any length, 2 GiB and more included. MPI is called on the thread of the caller; only one thread may
+/// call at a time. Messages lie in host memory, and in the memory of a GPU where the MPI library says that it takes
+/// pointers to it.
 ///
 /// The time limit of a wait is `usual_time_limit` at first. Zero means no limit; then a rank does not hear that another
 /// rank has given up. A rank with a limit polls MPI instead of blocking in it, and yields the core in between.
@@ -433,7 +455,8 @@ public:
 
   /// Collective over `comm`. Throws, before a message, where MPI is not initialised or is finalised already, for
   /// MPI_COMM_NULL (on the ranks that have it) and for an intercommunicator; and where MPI cannot duplicate it, such as
-  /// MPICH when it has 2,048 communicators.
+  /// MPICH when it has 2,048 communicators. With MPI 4 it takes a communicator of a session as well: the program frees
+  /// all objects of the library before MPI_Session_finalize.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
 
   /// True if MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
@@ -443,8 +466,13 @@ public:
     return level >= MPI_THREAD_SERIALIZED;
   }
 
-  /// The duplicate, for calls beside the library's; it must not be freed.
-  MPI_Comm get() const { return shared_->comm; }
+  /// A communicator of the same ranks for calls of the program beside the library's, which never sends on it: messages
+  /// may have any tag and size, also while the library reduces. Owned by this object; it must not be freed.
+  MPI_Comm get() const { return shared_->of_program; }
+
+  /// The communicator of the library's own messages, for tests and tools. A message of the program on it is taken for one
+  /// of the library. It must not be freed.
+  MPI_Comm carrier() const { return shared_->comm; }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return start_one(false, out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, phase use) { return start_one(true, in, peer, use); }

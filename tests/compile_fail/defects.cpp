@@ -254,3 +254,26 @@ struct for_trees : oktopk::uniform {
 };
 template class oktopk::ok_topk<E, ranks, policies_of<coo<>, exact, exact, for_trees>>;
 #endif
+
+// A share where a number of entries is meant is refused, not taken for 0.
+
+#ifdef CASE_share_as_k
+// expect: static assertion failed.*: oktopk: a number of elements is an integer; a share of the length is a density
+void make(ranks comm) {
+  oktopk::ok_topk allreduce(E(), comm, {.length = 1000, .k = 0.01});
+}
+#endif
+
+#ifdef CASE_share_as_k_in_a_call
+// expect: static assertion failed.*: oktopk: a number of elements is an integer; a share of the length is a density
+void shrink(oktopk::ok_topk<E, ranks>& allreduce) {
+  allreduce.set_k(0.01);
+}
+#endif
+
+#ifdef CASE_share_as_k_by_assignment
+// expect: static assertion failed.*: oktopk: a number of elements is an integer; a share of the length is a density
+void choose(oktopk::ok_topk<E, ranks>::options& how) {
+  how.k = 0.01F;
+}
+#endif

@@ -72,7 +72,7 @@ TEST_CASE_ON_ALL_RANKS("receives that an exception ends take no message that com
   std::vector<std::byte> const sent(many, std::byte(1));
   std::array<MPI_Request, 3> late{};
   auto const send = [&](std::size_t which, std::size_t bytes, phase use) {
-    MPI_Isend(sent.data(), static_cast<int>(bytes), MPI_BYTE, next_rank(), static_cast<int>(use), comm.get(),
+    MPI_Isend(sent.data(), static_cast<int>(bytes), MPI_BYTE, next_rank(), static_cast<int>(use), comm.carrier(),
               &late[which]);
   };
   send(0, few, phase::reduce);
@@ -85,7 +85,7 @@ TEST_CASE_ON_ALL_RANKS("receives that an exception ends take no message that com
   // So that no send is left: they arrive elsewhere.
   std::vector<std::byte> elsewhere(many);
   for (auto const use : {phase::reduce, phase::gather, phase::balance}) {
-    MPI_Recv(elsewhere.data(), static_cast<int>(many), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.get(),
+    MPI_Recv(elsewhere.data(), static_cast<int>(many), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.carrier(),
              MPI_STATUS_IGNORE);
     CHECK(elsewhere[few - 1] == std::byte(1));
   }
@@ -132,8 +132,8 @@ TEST_CASE_ON_ALL_RANKS("sends that nobody takes are given up after a second in a
   // What was left to MPI can still be fetched, and the test leaves nothing under way.
   std::vector<std::byte> space(many.size());
   for (auto const use : {phase::reduce, phase::gather}) {
-    MPI_Recv(space.data(), static_cast<int>(space.size()), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.get(),
-             MPI_STATUS_IGNORE);
+    MPI_Recv(space.data(), static_cast<int>(space.size()), MPI_BYTE, previous_rank(), static_cast<int>(use),
+             comm.carrier(), MPI_STATUS_IGNORE);
     CHECK(space == many);
     std::fill(space.begin(), space.end(), std::byte(0));
   }
@@ -143,7 +143,7 @@ TEST_CASE_ON_ALL_RANKS("sends that nobody takes are given up after a second in a
 TEST_CASE_ON_ALL_RANKS("no message is needed to leave a collective: copies are told, other duplicates go on") {
   auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
   auto copy = comm;
-  auto another = mpi_communicator::duplicate(comm.get());
+  auto another = mpi_communicator::duplicate(comm.carrier());
   comm.cancel({});
   communicating::check_left(comm, next_rank(), previous_rank());
   communicating::check_left(copy, next_rank(), previous_rank());
@@ -163,7 +163,7 @@ TEST_CASE("a message that was never received does not reach a later duplicate") 
       comm.wait_all(std::span(&send, 1));
       MPI_Barrier(MPI_COMM_WORLD);
       comm.cancel({});
-      left = comm.get();
+      left = comm.carrier();
     }
     MPI_Barrier(MPI_COMM_WORLD);
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
@@ -198,6 +198,6 @@ TEST_CASE_ON_ALL_RANKS(
     MPI_Barrier(MPI_COMM_WORLD);
     kept_update const found = call(mpi_communicator::duplicate(MPI_COMM_WORLD));
     CHECK(difference(found, expected) == "");
-    take_leftovers(comm.get());
+    take_leftovers(comm.carrier());
   }
 }

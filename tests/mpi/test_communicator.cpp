@@ -78,6 +78,28 @@ TEST_CASE_ON_ALL_RANKS("a duplicate has the same ranks, and leaves the user's co
   MPI_Errhandler_free(&handler);
 }
 
+// topology-tool-kit/ttk#785, feelpp/feelpp#1506: a message of the program is under way on `get()` while the library sends.
+TEST_CASE_ON_ALL_RANKS("messages of the program never meet the library's, whatever their tags") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  int relation = MPI_UNEQUAL;
+  MPI_Comm_compare(comm.carrier(), comm.get(), &relation);
+  CHECK(relation == MPI_CONGRUENT); // another one of the same ranks
+  for (int tag = 0; tag <= oktopk::phase_count; ++tag) {
+    CAPTURE(tag);
+    int const mine = 1000 + world_rank();
+    int theirs = 0;
+    MPI_Request sent = MPI_REQUEST_NULL;
+    MPI_Isend(&mine, 1, MPI_INT, next_rank(), tag, comm.get(), &sent);
+    MPI_Barrier(comm.get());
+    for (int use = 0; use < oktopk::phase_count; ++use) {
+      CHECK(pass_around(comm, world_rank(), static_cast<phase>(use)) == previous_rank());
+    }
+    MPI_Recv(&theirs, 1, MPI_INT, previous_rank(), tag, comm.get(), MPI_STATUS_IGNORE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    CHECK(theirs == 1000 + previous_rank());
+  }
+}
+
 TEST_CASE("before MPI is initialised there is an error, too") {
   CHECK(unlike(outside.before, oktopk::fault::communication, "MPI is not initialised") == "");
 }

@@ -33,7 +33,7 @@ def kind_and_name(declaration):
     """The kind and the name of a declaration without comments; None where it is of no kind that the page lists."""
     text = re.sub(r"^(template ?)+", "", head_of(declaration))
     text = re.sub(r"^requires ?\S+( (&&|\|\|) \S+)* ", "", text)
-    for pattern, kind in ((r"(?:class|struct) (\w+)", "class"), (r"concept (\w+)", "concept"), (r"enum class (\w+)", "enumeration")):
+    for pattern, kind in ((r"(?:class|struct) (?:\[\[.*?\]\] )?(\w+)", "class"), (r"concept (\w+)", "concept"), (r"enum class (\w+)", "enumeration")):
         if found := re.match(pattern, text):
             return (kind, found.group(1)) if text[-1] != ";" else None  # else it is defined elsewhere
     found = re.match(r"(?!using |friend |static_assert|extern |requires )[^(]* [&*]?(\w+) ?\(", text)

@@ -247,7 +247,7 @@ public:
   /// Sets the number of entries to select from the next call on, in [0, length]. Collective. An `error` on every rank
   /// if k is out of range or differs between ranks; k then stays as before. States and residuals are kept. A reused
   /// threshold is kept until it is due or leaves its band around k.
-  void set_k(std::int64_t k) {
+  void set_k(detail::element_count k) {
     agreement terms("set_k");
     std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
     terms.fact("k", resolved).check_on(base::comm_);

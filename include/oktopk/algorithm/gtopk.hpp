@@ -307,9 +307,9 @@ public:
   using typename base::value_type;
 
   struct options {
-    detail::element_count length = 0; ///< of the accumulators
-    std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
+    detail::element_count length = 0;         ///< of the accumulators
+    std::optional<detail::element_count> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};          ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename Policies::local_selector::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
     format_type format{};       ///< of the entries on the wire

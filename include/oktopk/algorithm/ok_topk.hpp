@@ -51,7 +51,7 @@ public:
   /// the same on all ranks. The extent of a view takes a cast: `static_cast<std::int64_t>(view.extent(0))`.
   struct options {
     detail::element_count length = 0;                       ///< of the accumulators
-    std::optional<std::int64_t> k{};                        ///< entries to select, in [0, length]; this or density
+    std::optional<detail::element_count> k{};               ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
     typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <sstream>
 
 namespace oktopk::detail {
 
@@ -34,7 +33,7 @@ inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k
     return *k;
   }
   if (!is_finite_magnitude(*density) || *density == 0 || *density > 1) {
-    std::ostringstream text;
+    plain_text text;
     text << "density = " << *density << " is not in (0, 1]";
     terms.note(fault::density_out_of_range, text.str());
     return 0;

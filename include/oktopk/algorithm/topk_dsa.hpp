@@ -32,9 +32,9 @@ public:
   using typename base::update_type;
 
   struct options {
-    detail::element_count length = 0; ///< of the accumulators
-    std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
+    detail::element_count length = 0;         ///< of the accumulators
+    std::optional<detail::element_count> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};          ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename Policies::local_selector::options local_select{};
     rotated::options schedule{};
     format_type format{}; ///< of the entries on the wire

@@ -6,6 +6,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/any_communicator.hpp>
 #include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/version.hpp>
 
 #include <optional>
 #include <sstream>
@@ -13,11 +14,17 @@
 
 namespace oktopk {
 
+namespace detail {
+
+using compiled_for = compiled_with<containers_in_use, strings_in_use, KOKKOS_VERSION>;
+
+} // namespace detail
+
 /// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
 struct gradient_size {
-  detail::element_count length = 0; ///< of the accumulators
-  std::optional<std::int64_t> k{};  ///< entries to select, in [0, length]; this or density
-  std::optional<double> density{};  ///< k / length, in (0, 1]; k is rounded, and at least 1
+  detail::element_count length = 0;         ///< of the accumulators
+  std::optional<detail::element_count> k{}; ///< entries to select, in [0, length]; this or density
+  std::optional<double> density{};          ///< k / length, in (0, 1]; k is rounded, and at least 1
 };
 
 namespace detail {
@@ -104,7 +111,7 @@ public:
   Comm& comm() { return inside_->comm(); }
 
   /// Calls the algorithm's own `set_k`. An `error` (k_out_of_range) on every rank if it has none. Collective.
-  void set_k(std::int64_t k) { inside_->set_k(k); }
+  void set_k(detail::element_count k) { inside_->set_k(k); }
 
   /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
   state_type const& state() const {

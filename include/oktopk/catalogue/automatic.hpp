@@ -21,7 +21,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,7 +111,7 @@ public:
 
   struct options {
     detail::element_count length = 0;            ///< of the accumulators
-    std::optional<std::int64_t> k{};             ///< entries to select, in [0, length]; this or density
+    std::optional<detail::element_count> k{};    ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};             ///< k / length, in (0, 1]
     std::optional<density_fit> fit{};            ///< in place of both
     allowed_sums sums = allowed_sums::unrounded; ///< schemes to choose from
@@ -189,7 +188,7 @@ public:
   }
 
   /// Sets the number of entries from the next call on; see `selecting_base::set_k`. Predicts again. Collective.
-  void set_k(std::int64_t k) {
+  void set_k(detail::element_count k) {
     agreement terms("set_k");
     std::int64_t const resolved = detail::resolve_k(how_.length, k, std::nullopt, terms);
     terms.fact("k", resolved).check_on(comm_);
@@ -268,7 +267,7 @@ public:
   /// One line: the scheme, its predicted and measured time, that of the best dense scheme, and the sizes and the
   /// network.
   std::string explain() const {
-    std::ostringstream out;
+    detail::plain_text out;
     out.precision(3);
     forecast const& chosen = choice_.find(last() ? last()->text() : choice_.next());
     forecast const* dense = nullptr;

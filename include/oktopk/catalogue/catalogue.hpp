@@ -4,7 +4,6 @@
 
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/comm/any_communicator.hpp>
-#include <oktopk/core/version.hpp>
 
 namespace oktopk {
 

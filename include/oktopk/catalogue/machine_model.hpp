@@ -16,12 +16,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <iomanip>
 #include <istream>
 #include <limits>
 #include <ostream>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -113,7 +111,10 @@ struct machine_model {
 /// Writes a model as text.
 inline std::ostream& operator<<(std::ostream& out, machine_model const& model) {
   machine_model::each_number(model, [&](std::string const& name, double number) {
-    out << name << " = " << std::setprecision(9) << number << '\n';
+    detail::plain_text line;
+    line.precision(9);
+    line << name << " = " << number << '\n';
+    out << line.str();
   });
   return out;
 }
@@ -123,15 +124,15 @@ inline machine_model machine_model::load(std::istream& in) {
   for (std::string line; std::getline(in, line);) {
     std::size_t const equals = line.find(" = ");
     std::string const name = line.substr(0, equals);
-    std::istringstream number(equals == line.npos ? "" : line.substr(equals + 3));
+    std::string const number = equals == line.npos ? "" : detail::trimmed(line.substr(equals + 3));
     bool const of_format = name.starts_with("encode ") || name.starts_with("decode ");
     if (of_format && std::ranges::find(model.formats, name.substr(7), &format_speed::format) == model.formats.end()) {
       model.formats.push_back({name.substr(7), 0, 0});
     }
     bool taken = false;
     machine_model::each_number(model, [&](std::string const& each, double& place) {
-      taken = taken || (each == name && number >> place && detail::is_finite_magnitude(place) &&
-                        (number >> std::ws).eof()); // "5us" is not 5 seconds
+      taken = taken || (each == name && detail::read_number(number, place) && // "5us" is not 5 seconds
+                        detail::is_finite_magnitude(place));
     });
     if (!taken) {
       throw error(fault::bad_state, "the line \"" + line + "\" of a machine's description is not NAME = SECONDS");

@@ -3,24 +3,16 @@
 #pragma once
 
 #include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/core/number_text.hpp>
 #include <oktopk/core/options.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <list>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 namespace oktopk::detail {
-
-inline std::string trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n\r";
-  auto const first = text.find_first_not_of(blanks);
-  return first == text.npos ? std::string()
-                            : std::string(text.substr(first, text.find_last_not_of(blanks) - first + 1));
-}
 
 inline bool is_word(std::string_view text) {
   constexpr std::string_view in_words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -164,12 +156,17 @@ public:
     if (given == nullptr) {
       return;
     }
-    auto const [end, failure] = std::from_chars(given->data(), given->data() + given->size(), value);
-    if (failure != std::errc() || end != given->data() + given->size()) {
+    if (!read_number(*given, value)) {
       refuse(key, *given,
              std::integral<Number> ? "is no integer of " + std::to_string(8 * sizeof(Number)) + " bits"
                                    : std::string("is no number"));
     }
+  }
+
+  void operator()(std::string_view key, element_count& value, std::string_view about) {
+    std::int64_t number = value;
+    (*this)(key, number, about);
+    value = number;
   }
 
   /// A number that may be missing, as "none" says, too. Returns true if the request has it.

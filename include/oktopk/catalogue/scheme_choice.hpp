@@ -13,7 +13,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -43,7 +42,7 @@ using catalogue::forecast;
 /// Lines of all forecasts, the fastest first.
 inline std::string table_of(std::vector<forecast> all) {
   std::ranges::stable_sort(all, {}, &forecast::predicted);
-  std::ostringstream out;
+  plain_text out;
   out << std::setprecision(4) << "predicted ms  measured ms  messages         bytes  scheme\n";
   for (forecast const& each : all) {
     out << std::setw(12) << 1e3 * each.predicted << std::setw(13);

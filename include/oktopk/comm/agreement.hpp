@@ -3,25 +3,40 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/number_text.hpp>
 #include <oktopk/core/version.hpp>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <charconv>
-#include <sstream>
 
 namespace oktopk {
 
 namespace detail {
 
+/// Holds the floating-point exceptions of this thread back, those that the program traps, too, and sets its flags as they
+/// were at the end of the scope. Keeps the mode of arithmetic.
+class held_exceptions {
+public:
+  held_exceptions() { std::feholdexcept(&before_); }
+  ~held_exceptions() { std::fesetenv(&before_); }
+  held_exceptions& operator=(held_exceptions&&) = delete;
+
+private:
+  std::fenv_t before_{};
+};
+
 /// The mode of this thread's arithmetic: "rounds to nearest, keeps denormals". A library that was linked with
 /// -ffast-math, or torch.set_flush_denormal, changes it when the program runs; then this rank adds otherwise.
 inline std::string arithmetic_mode() {
+  held_exceptions const held; // the products underflow
   auto const sum = [](float a, float b) {
     float volatile const x = a; // volatile: the compiler must leave the sum to this thread
     float volatile const y = b;
-    return x + y;
+    float volatile const both = x + y;
+    return both;
   };
   auto const product_is_zero = [](float a, float b) {
     float volatile const x = a;
@@ -67,7 +82,7 @@ public:
 
   template <class T>
   agreement& fact(std::string_view name, T const& value) {
-    std::ostringstream text;
+    detail::plain_text text;
     text.precision(17);
     text << value;
     facts_ += std::string(name) + " = " + text.str() + "\n";

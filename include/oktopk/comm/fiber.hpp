@@ -6,14 +6,21 @@
 
 #include <cxxabi.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <array>
+#include <charconv>
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,13 +35,20 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#ifdef _LIBCPPABI_VERSION // libc++abi has this function of the C++ ABI, and does not declare it
+namespace __cxxabiv1 {
+struct __cxa_eh_globals;
+extern "C" __cxa_eh_globals* __cxa_get_globals(); // NOLINT(bugprone-reserved-identifier)
+} // namespace __cxxabiv1
+#endif
+
 namespace oktopk::detail {
 
 /// A function on a stack of its own that can be left in the middle and resumed.
 ///
 /// Ranks of one process are fibres rather than threads because all of them then launch their kernels from one thread:
 /// Kokkos before 4.4 shares scratch between threads, and its OpenMP backend takes kernels from the initialising thread
-/// alone. It also makes every run the same to the bit. The stack is reserved, not committed, and ends in a guard page.
+/// alone. It also makes every run the same to the bit. The stack is reserved, not committed, and ends in a guard.
 class fiber {
 public:
   fiber(std::function<void()> body, std::size_t stack_bytes) : body_(std::move(body)), stack_(stack_bytes) {
@@ -62,14 +76,81 @@ public:
 
   std::exception_ptr failure() const { return failure_; }
 
+  /// While it exists, a fibre of this thread that overflows its stack says so on standard error before the signal ends the
+  /// program. Leaves a program alone that handles the signal itself.
+  class overflow_notice {
+  public:
+    overflow_notice() {
+      stack_t other{};
+      if (sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) != 0) { // no stack is left to say it on
+        space_ = std::make_unique_for_overwrite<std::byte[]>(space_bytes);
+        other.ss_sp = space_.get();
+        other.ss_size = space_bytes;
+        other.ss_flags = 0;
+        sigaltstack(&other, nullptr);
+      }
+      struct sigaction now {};
+      if (sigaction(SIGSEGV, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
+        now.sa_sigaction = &overflow_notice::say;
+        now.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        installed_ = sigaction(SIGSEGV, &now, nullptr) == 0;
+      }
+    }
+
+    ~overflow_notice() {
+      struct sigaction now {};
+      if (installed_ && sigaction(SIGSEGV, nullptr, &now) == 0 && now.sa_sigaction == &overflow_notice::say) {
+        std::signal(SIGSEGV, SIG_DFL);
+      }
+      if (space_) {
+        stack_t none{};
+        none.ss_flags = SS_DISABLE;
+        sigaltstack(&none, nullptr);
+      }
+    }
+
+    overflow_notice& operator=(overflow_notice&&) = delete;
+
+  private:
+    static constexpr std::size_t space_bytes = std::size_t(64) << 10;
+
+    // Calls only what a handler of signals may call. The access is tried again when it returns, and ends the program.
+    static void say(int signal, siginfo_t* what, void*) {
+      std::signal(signal, SIG_DFL);
+      if (current() == nullptr || !current()->stack_.guards(what->si_addr)) {
+        return;
+      }
+      std::array<char, 24> number{};
+      auto const bytes = current()->stack_.size();
+      auto* const end = std::to_chars(number.data(), number.data() + number.size(), bytes).ptr;
+      auto const write_text = [](char const* text, std::size_t size) {
+        [[maybe_unused]] auto const written = ::write(STDERR_FILENO, text, size);
+      };
+      constexpr std::string_view begin = "oktopk: a rank of in_process::run has overflowed its stack of ";
+      constexpr std::string_view rest = " bytes; in_process::options::stack_bytes sets the size\n";
+      write_text(begin.data(), begin.size());
+      write_text(number.data(), static_cast<std::size_t>(end - number.data()));
+      write_text(rest.data(), rest.size());
+    }
+
+    std::unique_ptr<std::byte[]> space_;
+    bool installed_ = false;
+  };
+
 private:
   class stack_memory {
   public:
-    explicit stack_memory(std::size_t bytes) : guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
-      if (bytes > std::numeric_limits<std::size_t>::max() - 2 * guard_) {
+    explicit stack_memory(std::size_t bytes) {
+      auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+      if (bytes > std::numeric_limits<std::size_t>::max() / 4) {
         throw std::bad_alloc();
       }
-      bytes_ = (bytes + guard_ - 1) / guard_ * guard_ + guard_;
+      std::size_t const usable = (bytes + page - 1) / page * page;
+      // As many addresses as the stack has, and no memory: a large array would begin beyond one page, in the stack of
+      // another rank. One page where a limit counts addresses.
+      struct rlimit most {};
+      guard_ = getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur == RLIM_INFINITY ? usable : page;
+      bytes_ = usable + guard_;
       base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base_ == MAP_FAILED) {
         throw std::bad_alloc();
@@ -86,10 +167,16 @@ private:
     void* begin() const { return static_cast<std::byte*>(base_) + guard_; }
     std::size_t size() const { return bytes_ - guard_; }
 
+    /// True for an address in the guard.
+    bool guards(void const* address) const {
+      auto const offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+      return offset < guard_;
+    }
+
   private:
-    std::size_t guard_;
-    std::size_t bytes_;
-    void* base_;
+    std::size_t guard_ = 0;
+    std::size_t bytes_ = 0;
+    void* base_ = MAP_FAILED;
   };
 
   // The C++ runtime stores the exceptions that are being handled per thread; each fibre must keep its own.
@@ -101,7 +188,7 @@ private:
 #endif
   };
 
-  static fiber*& current() {
+  [[gnu::visibility("default")]] static fiber*& current() { // one for all libraries of a process
     static thread_local fiber* running = nullptr;
     return running;
   }

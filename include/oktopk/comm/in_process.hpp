@@ -19,7 +19,7 @@ namespace oktopk {
 namespace detail {
 
 /// Thrown in a rank that dies by the events of a test: no `std::exception`, so that no program handles it.
-struct rank_died {};
+struct [[gnu::visibility("default")]] rank_died {};
 
 class in_process_group;
 struct in_process_message;
@@ -123,9 +123,17 @@ public:
   std::vector<std::exception_ptr> run(std::function<void(int)> const& body, std::size_t stack_bytes,
                                       std::function<void(int)> const& leave) {
     for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
-      fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
+      try {
+        fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
+      } catch (std::bad_alloc const&) {
+        throw error(fault::option_out_of_range,
+                    "in_process::run: no memory for the stack of rank " + std::to_string(rank) + " of " +
+                        std::to_string(size()) + ": stack_bytes = " + std::to_string(stack_bytes) +
+                        " for each rank; a limit of addresses (ulimit -v) counts all of them");
+      }
     }
     leave_ = &leave;
+    fiber::overflow_notice const notice;
     events_->run(*this);
     std::vector<std::exception_ptr> failures;
     for (auto const& each : fibers_) {
@@ -343,18 +351,17 @@ public:
   void wait(member& mine, Ready const& ready, Report const& report) {
     auto const ready_or_told = [&] { return ready() || mine.aborted_by >= 0 || mine.broken; };
     auto const describe = [&] { return report().open(); };
-    switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
-    case wait_end::ready:
-      if (!ready()) {
-        throw_if_broken(mine);
-      }
-      return;
-    case wait_end::late: {
+    wait_end const end = schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit);
+    if (end == wait_end::late) {
       error const why = report().timed_out(mine.rank, mine.during, mine.time_limit);
       abort(mine, why);
       throw why;
     }
-    case wait_end::stuck: mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
+    if (end == wait_end::stuck) {
+      mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
+    }
+    if (!ready()) {
+      throw_if_broken(mine);
     }
   }
 
@@ -596,12 +603,8 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
     }
     return no_cause;
   } catch (error const& caught) {
-    switch (caught.code()) {
-    case fault::abandoned: return 3;
-    case fault::deadlock: return 2;
-    case fault::timed_out: return 1;
-    default: return 0;
-    }
+    fault const code = caught.code();
+    return code == fault::abandoned ? 3 : code == fault::deadlock ? 2 : code == fault::timed_out ? 1 : 0;
   } catch (rank_died const&) {
     return no_cause;
   } catch (...) {
@@ -623,6 +626,13 @@ struct options {
 inline constexpr std::size_t least_stack_bytes = std::size_t(64) << 10;
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. Returns the exception of each rank, null if it returned.
+///
+/// The ranks are fibres of the calling thread, no threads: one runs until it waits for a message. So a rank waits for
+/// others by its communicator alone. One that waits by a std::barrier, a condition variable or an atomic stops the program
+/// for ever, without an error, and so does a mutex that a rank holds in a call of the library. What is `thread_local` or
+/// static is shared by all ranks. A rank's stack has `options::stack_bytes`, 8 MiB unless set; one that overflows ends the
+/// program with a line on standard error, unless the program handles SIGSEGV itself. Throws `option_out_of_range` where
+/// there is no memory for the stacks.
 template <class Body>
 std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
   if (ranks < 1) {
@@ -644,7 +654,7 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
 /// the cause, not one of a rank that only waited for, or heard of, a failed rank. A death by the events of a test is
-/// no failure.
+/// no failure. See `run_and_collect` for what a rank may wait for.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
   auto const all = run_and_collect(ranks, std::forward<Body>(body), how);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/number_text.hpp>
 
 #include <chrono>
 #include <utility>
@@ -18,7 +19,7 @@ namespace detail {
 inline std::string duration_text(std::chrono::nanoseconds time) {
   return time % std::chrono::microseconds(1) != std::chrono::nanoseconds(0)
              ? std::to_string(time.count()) + " ns"
-             : std::to_string(std::chrono::duration<double>(time).count()) + " s";
+             : decimal_text(std::chrono::duration<double>(time).count()) + " s";
 }
 
 /// Checks the limit of every `set_time_limit`; an `error` on this rank alone if it is negative.

@@ -206,8 +206,8 @@ private:
 /// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode, for the same kind of machine to
 /// read.
 ///
-/// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` if the
-/// stream fails, for any exceptions that the stream is set to throw.
+/// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Flushes the stream, so that
+/// a full disk shows. Throws `bad_file` if the stream fails, for any exceptions that the stream is set to throw.
 template <detail::state_of_parts State>
 void save(std::ostream& out, State const& state) {
   detail::silent_stream const silent(out);
@@ -217,7 +217,7 @@ void save(std::ostream& out, State const& state) {
   };
   write(&header, sizeof(header));
   detail::visit_bytes(state, write);
-  if (!out) {
+  if (!out.flush()) { // else the bytes may still lie in the stream, whose destructor says nothing of a full disk
     throw error(fault::bad_file, "a checkpoint could not be written");
   }
 }

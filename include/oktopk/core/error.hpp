@@ -59,8 +59,9 @@ constexpr std::string_view name(fault what) noexcept {
 /// The one exception type of the library.
 ///
 /// Bad input is reported by the same error, with the same sentence, on every rank of the communicator, after all
-/// messages of the call have been received: no rank is left waiting, and the object's state is as it was before.
-class error : public std::runtime_error {
+/// messages of the call have been received: no rank is left waiting, and the object's state is as it was before. Its type
+/// is visible, so that a program catches what a library throws that is compiled with -fvisibility=hidden.
+class [[gnu::visibility("default")]] error : public std::runtime_error {
 public:
   error(fault what, std::string const& sentence) : std::runtime_error("oktopk: " + sentence), code_(what) {}
 
@@ -145,19 +146,19 @@ struct fault_report {
       return {code, who + "it has no accumulator for this call, because of an error on that rank: " +
                         std::string(name(code))};
     }
-    switch (code) {
-    case fault::length_mismatch:
+    if (code == fault::length_mismatch) {
       return {code, who + "the accumulator has " + number + " elements, expected " + std::to_string(length)};
-    case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
-    case fault::non_finite:
-      switch (subject) {
-      case fault_subject::sum: return {code, what + ": a sum or partial sum at index " + number + " overflows"};
-      case fault_subject::returned:
-        return {code, who + "the residual at index " + number + " overflows with what is returned to it"};
-      default: return {code, who + "the value at index " + number + " is not finite"};
-      }
-    default: return {code, who + std::string(name(code))};
     }
+    if (code == fault::not_contiguous) {
+      return {code, who + "the accumulator is not contiguous"};
+    }
+    if (code != fault::non_finite) {
+      return {code, who + std::string(name(code))};
+    }
+    return {code, subject == fault_subject::sum ? what + ": a sum or partial sum at index " + number + " overflows"
+                  : subject == fault_subject::returned
+                      ? who + "the residual at index " + number + " overflows with what is returned to it"
+                      : who + "the value at index " + number + " is not finite"};
   }
 
 private:

@@ -14,13 +14,20 @@ namespace oktopk::detail {
 /// A number of elements in options, made from an integer of any type: `{.length = view.extent(0)}`.
 ///
 /// Where a plain integer in braces would refuse an extent, which has no sign. One beyond 2^63 becomes negative, and is
-/// refused as such.
+/// refused as such. A share, as in `{.k = 0.01}`, does not compile, and a sentence says why; a plain integer in a
+/// `std::optional`, or as an argument, would be 0 without a word.
 class element_count {
 public:
   constexpr element_count() = default;
   template <std::integral Integer>
+    requires(!std::same_as<Integer, bool>)
   constexpr element_count(Integer elements) // NOLINT(google-explicit-constructor): it stands for the integer
       : elements_(static_cast<std::int64_t>(elements)) {}
+  template <std::floating_point Share>
+  constexpr element_count(Share) { // NOLINT(google-explicit-constructor): for its sentence
+    static_assert(std::integral<Share>,
+                  "oktopk: a number of elements is an integer; a share of the length is a density");
+  }
   constexpr operator std::int64_t() const { return elements_; } // NOLINT(google-explicit-constructor)
 
 private:

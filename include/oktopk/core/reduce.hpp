@@ -96,10 +96,8 @@ struct smaller {
 template <class T>
 T reduce_two(reduction op, T a, T b) {
   if constexpr (std::integral<T>) {
-    switch (op) {
-    case reduction::min: return std::min(a, b);
-    case reduction::max: return std::max(a, b);
-    case reduction::sum: break;
+    if (op != reduction::sum) {
+      return op == reduction::min ? std::min(a, b) : std::max(a, b);
     }
     return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
   } else {

@@ -9,6 +9,8 @@
 #include <needs_cxx20>
 #endif
 
+#include <version> // _GLIBCXX_USE_CXX11_ABI
+
 /// The version of the library. `OKTOPK_VERSION` is a number to compare with: 10000 times the major, 100 times the
 /// minor, plus the patch number, so that `#if OKTOPK_VERSION >= 200` holds from 0.2.0 on.
 #define OKTOPK_VERSION_MAJOR 0
@@ -21,10 +23,28 @@ namespace oktopk {
 
 namespace detail {
 
-/// The last template argument of what `oktopk::catalogue` has compiled. So these symbols have the version in their names,
-/// and a program with headers of one version does not link the catalogue of another.
+// What of the standard library changes the layout of the types between a program and `oktopk::catalogue`.
+struct usual_containers;
+struct debug_containers; ///< -D_GLIBCXX_DEBUG
+struct usual_strings;
+struct old_strings; ///< -D_GLIBCXX_USE_CXX11_ABI=0
+#ifdef _GLIBCXX_DEBUG
+using containers_in_use = debug_containers;
+#else
+using containers_in_use = usual_containers;
+#endif
+#if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+using strings_in_use = old_strings;
+#else
+using strings_in_use = usual_strings;
+#endif
+
+/// The last template argument of what `oktopk::catalogue` has compiled. So these symbols have in their names the version
+/// of oktopk and of Kokkos, and the kind of containers: a program whose headers have another one does not link, instead of
+/// a crash, and the linker names both.
 inline namespace v0_2 {
-struct compiled_for;
+template <class Containers, class Strings, int Kokkos>
+struct compiled_with;
 }
 
 } // namespace detail

@@ -53,7 +53,7 @@ public:
     encoded_bytes_ = round_up_to_8(bytes(capacity.encoded_values));
     slot_bytes_ = round_up_to_8(bytes(capacity.slot_values));
     encoded_.reserve(exec, comm, capacity.encoded_pieces * encoded_bytes_);
-    slots_.reserve(exec, comm, capacity.slots * slot_bytes_);
+    slots_.reserve(exec, comm, capacity.slot_count * slot_bytes_);
     if (!by_collective()) {
       decoded_.reserve(exec, capacity.slot_values);
     }

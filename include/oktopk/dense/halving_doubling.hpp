@@ -149,14 +149,14 @@ public:
       }
     }
     auto const all = static_cast<std::int64_t>(hops_.size());
-    std::int64_t const slots = std::max<std::int64_t>(1, std::min(base::ahead(), all));
+    std::int64_t const slot_count = std::max<std::int64_t>(1, std::min(base::ahead(), all));
     std::int64_t const nodes = std::int64_t(1) << steps_.depth(0);
     wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op},
-               {1, count, slots, (count + nodes - 1) / nodes});
+               {1, count, slot_count, (count + nodes - 1) / nodes});
     for (auto* const each : {&reductions_, &sends_, &gathers_, &between_}) {
       each->clear();
     }
-    reductions_.resize(static_cast<std::size_t>(slots));
+    reductions_.resize(static_cast<std::size_t>(slot_count));
     sends_.resize(static_cast<std::size_t>(2 * all));
     gathers_.resize(static_cast<std::size_t>(all));
     detail::cancel_on_unwind const guard(comm, reductions_, sends_, gathers_, between_);

@@ -262,16 +262,16 @@ public:
     if (ranks == 1 || count == 0) {
       return;
     }
-    std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
+    std::int64_t const slot_count = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
     detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
+    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op}, {1, count, slot_count, count});
     waiting_.clear();
     free_.clear();
-    for (std::int64_t slot = slots; slot > 0; --slot) {
+    for (std::int64_t slot = slot_count; slot > 0; --slot) {
       free_.push_back(slot - 1);
     }
-    waiting_.reserve(static_cast<std::size_t>(slots) + 1);
+    waiting_.reserve(static_cast<std::size_t>(slot_count) + 1);
     typename Comm::bulk_request received;
     typename Comm::bulk_request sent;
     detail::cancel_on_unwind const guard(comm, received, sent);

@@ -66,7 +66,7 @@ struct reduction_call {
 struct wire_capacity {
   std::int64_t encoded_pieces = 0; ///< number of pieces that are kept encoded at one time
   std::int64_t encoded_values = 0; ///< values of the longest of them
-  std::int64_t slots = 0;          ///< number of pieces that may have arrived and wait to be reduced
+  std::int64_t slot_count = 0;     ///< number of pieces that may have arrived and wait to be reduced
   std::int64_t slot_values = 0;    ///< values of the longest of them
 };
 
@@ -166,7 +166,7 @@ public:
     op_ = call.op;
     // Slots begin at multiples of 8 bytes, whatever the width of a value.
     slot_bytes_ = round_up_to_8(capacity.slot_values * std::int64_t(sizeof(Value)));
-    slots_.reserve(exec, comm, capacity.slots * slot_bytes_);
+    slots_.reserve(exec, comm, capacity.slot_count * slot_bytes_);
     if (staged_) {
       encoded_.reserve(exec, call.count);
     }

@@ -404,7 +404,7 @@ public:
       }
       forwarded = std::max(forwarded + (ranks - 1), uneven); // balanced parts differ by an entry
     }
-    int const pieces = (ranks - 1) * static_cast<int>(detail::ceil_log2(ranks) + 2);
+    int const pieces = (ranks - 1) * (detail::ceil_log2(ranks) + 2);
     return allgatherv_.bound_words(ranks, length, forwarded, pieces) +
            word_bound{0, 0, Format::exact_size ? 0 : ranks - 1.0};
   }

@@ -305,23 +305,23 @@ private:
   // another column, within a group. In a row the largest part comes to the column that has least.
   void order_parts(std::span<std::int64_t const> last) {
     std::size_t const ranks = last.size();
-    std::size_t columns = 1;
-    while (columns * columns < ranks) {
-      columns *= 2;
+    std::size_t width = 1;
+    while (width * width < ranks) {
+      width *= 2;
     }
-    std::size_t const rows = (ranks + columns - 1) / columns;
+    std::size_t const rows = (ranks + width - 1) / width;
     // Each far from those before it: 0, P/2, P/4, 3P/4, ...
     rows_.resize(rows);
     std::iota(rows_.begin(), rows_.end(), 0U);
     std::ranges::sort(rows_, {}, reversed_bits);
-    columns_.resize(columns);
-    for (std::size_t i = 0; i < columns; ++i) {
+    columns_.resize(width);
+    for (std::size_t i = 0; i < width; ++i) {
       columns_[i] = {0, reversed_bits(static_cast<std::uint32_t>(i)), i};
     }
     parts_.assign(ranks, {});
     for (std::size_t row = 0; row < rows; ++row) {
-      std::size_t const first = rows_[row] * columns;
-      std::span const group = std::span(parts_).subspan(first, std::min(columns, ranks - first));
+      std::size_t const first = rows_[row] * width;
+      std::span const group = std::span(parts_).subspan(first, std::min(width, ranks - first));
       for (std::size_t i = 0; i < group.size(); ++i) {
         group[i].rank = static_cast<int>(first + i);
       }

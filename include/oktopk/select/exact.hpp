@@ -349,8 +349,8 @@ private:
   /// on. After a prefilter it is no more than about twice as large, which takes one digit less; if very many values
   /// tie, it is the guess itself.
   kth<Value> kth_near(candidates_type from, Value guess, int bits = std::numeric_limits<Value>::digits) {
-    auto const near = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
-    return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
+    auto const bracketed = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
+    return bracketed.found ? kth<Value>{bracketed.floor, bracketed.inside, bracketed.wanted} : kth_magnitude(from, k_);
   }
 
   /// Loads the whole source and writes the k largest of it if at least k and at most `most` candidates reach the guess;
@@ -388,22 +388,22 @@ private:
       guess.magnitude = sampled.safe;
     }
     std::int64_t const most = most_near_guess(source.size());
-    auto near = write_near_guess(source, guess.magnitude, most);
+    auto tried = write_near_guess(source, guess.magnitude, most);
     auto const values = source.materialized();
-    auto const failed = [&] { return near.count < k_ || near.count > most; };
+    auto const failed = [&] { return tried.count < k_ || tried.count > most; };
     if (failed() && sampled.likely <= 0) {
       sampled = guess_from_sample(values);
       guess.magnitude = sampled.safe;
-      near = write_near_guess(values, guess.magnitude, most);
+      tried = write_near_guess(values, guess.magnitude, most);
     }
     selection_type result;
-    if (near.found) {
-      threshold_ = near.threshold;
-      result = result_of(near, group_.gather_counts(near.kept));
+    if (tried.found) {
+      threshold_ = tried.threshold;
+      result = result_of(tried, group_.gather_counts(tried.kept));
     } else {
       result = select(values, failed() ? kth_near(values, sampled.likely, 1) : kth_magnitude(values, k_));
     }
-    guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : near.count);
+    guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : tried.count);
     return result;
   }
 

@@ -81,7 +81,7 @@ inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_opti
   }
   for (double const density : how.densities) {
     if (!detail::is_finite_magnitude(density) || density == 0 || density > 1) {
-      return "the density " + std::to_string(density) + " is not in (0, 1]";
+      return "the density " + detail::decimal_text(density) + " is not in (0, 1]";
     }
   }
   return {};

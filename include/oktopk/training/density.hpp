@@ -27,10 +27,10 @@ struct density_schedule {
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
     if (!detail::is_finite_magnitude(density) || density == 0 || density > 1) {
-      return "the density " + std::to_string(density) + " is not in (0, 1]";
+      return "the density " + detail::decimal_text(density) + " is not in (0, 1]";
     }
     if (!detail::is_finite_magnitude(initial) || initial < density || initial > 1) {
-      return "the initial density " + std::to_string(initial) + " is not in [density, 1]";
+      return "the initial density " + detail::decimal_text(initial) + " is not in [density, 1]";
     }
     if (warm_up < 0 || stages < 1) {
       return "a warm-up has 0 iterations or more, in 1 stage or more";

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,16 +25,16 @@ struct error_feedback_options {
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
     if (!is_finite_magnitude(momentum) || momentum >= 1) {
-      return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
+      return "the momentum " + decimal_text(momentum) + " is not in [0, 1)";
     }
     if (nesterov && momentum == 0) {
       return "nesterov needs a momentum";
     }
     if (!is_finite_magnitude(clip_norm)) {
-      return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
+      return "clip_norm = " + decimal_text(clip_norm) + " is no norm";
     }
     if (!is_finite_magnitude(residual_decay) || residual_decay > 1) {
-      return "the residual_decay " + std::to_string(residual_decay) + " is not in [0, 1]";
+      return "the residual_decay " + decimal_text(residual_decay) + " is not in [0, 1]";
     }
     return {};
   }
@@ -49,7 +48,7 @@ struct entry_range {
 
 template <gradient_value Value>
 std::string fault_as_value(std::string_view name, double number, char const* what, int digits) {
-  std::ostringstream text;
+  plain_text text;
   text.precision(digits);
   text << name << " " << number << " is " << what << " as a " << (std::same_as<Value, float> ? "float" : "double");
   return text.str();

@@ -122,9 +122,9 @@ public:
       if (together != nullptr) {
         norm = *together = hypot(*together, norm);
       }
-      wide_number const factor = wide_number::of(most) / norm;
-      if (norm.value > 0 && is_finite(norm.value) && factor.exponent <= 0) { // less than 1
-        return factor;
+      if (norm.value > 0 && is_finite(norm.value)) { // a program may trap a division by 0
+        wide_number const factor = wide_number::of(most) / norm;
+        return factor.exponent <= 0 ? factor : wide_number::of(1); // of numbers that are less than 1
       }
     }
     return wide_number::of(1);

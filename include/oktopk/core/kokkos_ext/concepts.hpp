@@ -20,8 +20,8 @@ template <class T>
 concept gradient_value = std::same_as<T, float> || std::same_as<T, double>;
 
 /// The element types of indices. Lengths and loop indices always have 64 bits.
-template <class I>
-concept gradient_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
+template <class Index>
+concept gradient_index = std::same_as<Index, std::int32_t> || std::same_as<Index, std::int64_t>;
 
 namespace detail {
 

@@ -105,8 +105,11 @@ KOKKOS_INLINE_FUNCTION void set_bits(std::uint64_t* word, std::uint64_t bits) {
   }
 }
 
-inline thread_local bool has_launch_lock = false; ///< this thread holds `launch_mutex`
-inline std::mutex launch_mutex;                   ///< held by the thread that may launch kernels and wait for them
+// Visible, so that libraries which are compiled with -fvisibility=hidden have the lock of the process, none of their own.
+/// This thread holds `launch_mutex`.
+[[gnu::visibility("default")]] inline thread_local bool has_launch_lock = false;
+/// Held by the thread that may launch kernels and wait for them.
+[[gnu::visibility("default")]] inline std::mutex launch_mutex;
 
 /// Takes the lock for this thread, or releases it, until the end of the scope; does nothing if that is so already.
 template <bool Holds>
