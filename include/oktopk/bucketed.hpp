@@ -304,6 +304,14 @@ public:
     }
   }
 
+  /// Undoes the last step: residuals and velocities are as before it, for a caller that throws its averages away. On
+  /// every rank, after `wait` and before the next `ready`. Sends nothing. A step that has failed, or was undone, leaves
+  /// nothing to undo, and nor does one before `restore`. The allreduces' own states stay; they hold no gradients.
+  void undo() {
+    launch_lock const launching;
+    engine_.undo();
+  }
+
   /// Times of the last step, and the number of tensors that this rank did not announce in it.
   detail::overlap_times const& last_step() const { return engine_.times(); }
 

@@ -144,7 +144,8 @@ public:
   }
 
   /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
-  /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
+  /// on every rank. Valid after a call that has returned; a second one undoes the first. The allreduce's own state
+  /// stays; it holds no gradients.
   void undo() { swap_vectors(); }
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.

@@ -120,6 +120,50 @@ TEST_CASE_ON(comm, ranks,
   CHECK(reduce(buckets, 1, {8, 2})[1] == 0); // was not withheld: the average of an entry that was not selected
 }
 
+TEST_CASE_ON(comm, ranks, "the last step can be undone once, and what it has begun from is there within it") {
+  auto buckets = made(comm);
+  buckets.add(first, 0, maker(comm));
+  buckets.add(second, 0, maker(comm));
+  reduce(buckets, 0, ten);
+  CHECK(!buckets.begin_step());
+  auto const before = buckets.state();
+  CHECK(buckets.state_before_step().residual == before.residual); // nothing has come yet
+  reduce(buckets, 0, ten);
+  auto const within = buckets.state();
+  CHECK(within.residual != before.residual);
+  CHECK(buckets.state_before_step().residual == before.residual);
+  CHECK(buckets.state_before_step().velocity == before.velocity);
+  CHECK(buckets.state().residual == within.residual);
+  buckets.continue_step();
+  reduce(buckets, 1, {1, 2});
+  CHECK(!buckets.begin_step());
+  REQUIRE(buckets.can_undo());
+  buckets.undo();
+  CHECK(buckets.state().residual == before.residual);
+  CHECK(buckets.state().velocity == before.velocity);
+  CHECK(!buckets.can_undo());
+  buckets.undo(); // nothing
+  CHECK(buckets.state().residual == before.residual);
+}
+
+TEST_CASE_ON(comm, ranks, "a step that fails before its first call leaves the step before as it is") {
+  auto buckets = made(comm);
+  buckets.add(first, 0, maker(comm));
+  reduce(buckets, 0, ten);
+  auto const before = buckets.state();
+  buckets.begin_step();
+  buckets.fail(std::make_exception_ptr(oktopk::error(fault::bad_file, "cut short")));
+  CHECK(buckets.state().residual == before.residual);
+  CHECK(!buckets.can_undo());
+  buckets.begin_step();
+  reduce(buckets, 0, ten);
+  buckets.remove(0); // takes its tensors' residuals along, and leaves no call to undo
+  CHECK(!buckets.can_undo());
+  buckets.add(first, 0, maker(comm));
+  buckets.restore(before);
+  CHECK(!buckets.can_undo());
+}
+
 TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   auto buckets = made(comm);
   buckets.add(first, 0, maker(comm));

@@ -286,6 +286,20 @@ TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the st
   step(buckets, comm.rank(), 1); // and training goes on
 }
 
+TEST_CASE_ON(comm, ranks, "the last step is undone on request, once, and the next step goes on from before it") {
+  auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}});
+  step(buckets, comm.rank(), 0);
+  auto const before = buckets.state();
+  step(buckets, comm.rank(), 1);
+  REQUIRE(bits(buckets.state().residual) != bits(before.residual));
+  for (int time = 0; time < 2; ++time) {
+    buckets.undo();
+    CHECK(bits(buckets.state().residual) == bits(before.residual));
+    CHECK(bits(buckets.state().velocity) == bits(before.velocity));
+  }
+  step(buckets, comm.rank(), 1);
+}
+
 TEST_CASE("misuse on one rank is an error with its code on all, in words on that one") {
   // `how(buckets)` on rank 1, before it announces the tensor `at`
   auto const usage_error = [](auto const& how, std::size_t at, std::string const& words,

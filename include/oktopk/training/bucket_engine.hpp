@@ -243,7 +243,6 @@ public:
     Feedback feedback;
     update_type const* update = nullptr; ///< of the last call
     std::vector<entry_range> withheld;   ///< of its next call, which forgets them
-    bool is_done = false;                ///< its call, in this step
   };
 
   /// Not collective. `lengths` are those of the tensors, by number; none is in a bucket yet.
@@ -285,25 +284,27 @@ public:
   /// Makes a bucket of tensors that are in none, in this order, with the allreduce `make(bucket)`. Collective.
   template <class Make>
   void add(std::vector<int> const& tensors, double density, Make const& make) {
-    bucket_plan next = plan_;
-    next.buckets.push_back({{}, 0, density});
+    bucket next{tensors, 0, density};
     for (int const tensor : tensors) {
-      next.put(tensor, plan_.places[index(tensor)].length);
+      next.length += plan_.places[index(tensor)].length;
     }
-    auto made = std::make_unique<part>(exec_, next.buckets.back(), make, how_);
+    auto made = std::make_unique<part>(exec_, next, make, how_);
     if (std::any_of(tensors.begin(), tensors.end(),
                     [&](int each) { return !waiting_[index(each)].residual.empty(); })) {
       auto state = made->feedback.state();
+      std::int64_t offset = 0;
       for (int const tensor : tensors) {
-        tensor_place const& place = next.places[index(tensor)];
-        copy(waiting_[index(tensor)], 0, state, place.offset, place.length);
+        std::int64_t const length = plan_.places[index(tensor)].length;
+        copy(waiting_[index(tensor)], 0, state, offset, length);
+        offset += length;
       }
       made->feedback.restore(state);
     }
+    plan_.buckets.push_back({{}, 0, density});
     for (int const tensor : tensors) {
       waiting_[index(tensor)] = {};
+      plan_.put(tensor, plan_.places[index(tensor)].length);
     }
-    plan_ = std::move(next);
     parts_.push_back(std::move(made));
   }
 
@@ -318,6 +319,8 @@ public:
       place.bucket = -1;
     }
     plan_.buckets.erase(plan_.buckets.begin() + number);
+    std::erase(withholding_, &at(number));
+    std::erase(done_, &at(number));
     parts_.erase(parts_.begin() + number);
     for (tensor_place& each : plan_.places) {
       each.bucket -= each.bucket > number ? 1 : 0;
@@ -331,18 +334,36 @@ public:
   /// The tensor takes no part in the next call of its bucket, on all ranks alike.
   void withhold(int tensor) {
     tensor_place const& place = plan_.places[index(tensor)];
-    at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
+    part& of = at(place.bucket);
+    of.withheld.push_back({place.offset, place.offset + place.length});
+    withholding_.push_back(&of);
   }
 
   /// Begins a step; returns the error of the step before, if that has failed.
   std::exception_ptr begin_step() {
-    for (auto const& each : parts_) {
-      each->is_done = false;
+    for (part* const each : std::exchange(withholding_, {})) {
       each->withheld.clear();
     }
+    is_new_step_ = true;
+    continue_step();
+    return std::exchange(failed_, nullptr);
+  }
+
+  /// The calls that follow belong to the step of those before: they fail, and are undone, together. Their gradients are
+  /// clipped apart, and their times count anew.
+  void continue_step() {
     clipped_ = {};
     calls_ = 0;
-    return std::exchange(failed_, nullptr);
+  }
+
+  /// True if the last step has made calls that `undo` can undo.
+  bool can_undo() const { return !done_.empty(); }
+
+  /// Undoes the calls of the last step: residuals and velocities are as before it. On all ranks alike, after the step
+  /// and before the next one.
+  void undo() {
+    swap_done();
+    done_.clear();
   }
 
   /// The first error of this step; null if there is none.
@@ -360,6 +381,7 @@ public:
     times_.buckets.resize(std::max(times_.buckets.size(), ++calls_));
     bucket_times& times = times_.buckets[calls_ - 1];
     times.began = times_.now();
+    forget_last_step();
     bool has_kept = false;
     try {
       if (usage_error) {
@@ -368,7 +390,7 @@ public:
       keep_withheld(of, values);
       has_kept = true;
       of.update = &of.feedback(values, scale, of.withheld, &clipped_);
-      of.is_done = true;
+      done_.push_back(&of);
       of.feedback.average(*of.update, values);
     } catch (...) {
       fail(std::current_exception());
@@ -384,11 +406,8 @@ public:
   /// Notes that the step has failed, on all ranks alike.
   void fail(std::exception_ptr why) {
     failed_ = std::move(why);
-    for (auto const& each : parts_) {
-      if (std::exchange(each->is_done, false)) {
-        each->feedback.undo();
-      }
-    }
+    forget_last_step();
+    undo();
   }
 
   /// The Euclidean norm of this rank's residuals; between steps. Reads all of them.
@@ -425,6 +444,17 @@ public:
     return saved;
   }
 
+  /// The state from before the calls of the last step, or of the step that is under way.
+  state_type state_before_step() {
+    if (is_new_step_) { // and has changed nothing
+      return state();
+    }
+    swap_done();
+    state_type before = state();
+    swap_done();
+    return before;
+  }
+
   /// Continues from a state of the same tensors, in any buckets. Collective; an `error` on every rank if the state does
   /// not fit, and then all is as before. If the buckets differ, each allreduce starts anew.
   void restore(state_type const& saved) {
@@ -433,6 +463,7 @@ public:
     terms.fact("the same plan", same_plan);
     terms.note(fault::bad_state, fault_of(saved, same_plan));
     terms.check_on(comm_);
+    done_.clear();
     std::vector<decltype(std::declval<Feedback&>().state())> before;
     for (auto const& each : parts_) {
       before.push_back(each->feedback.state());
@@ -503,6 +534,18 @@ private:
   }
 
   bool has_velocity() const { return how_.momentum > 0; }
+
+  void swap_done() {
+    for (part* const each : done_) {
+      each->feedback.undo();
+    }
+  }
+
+  void forget_last_step() {
+    if (std::exchange(is_new_step_, false)) {
+      done_.clear();
+    }
+  }
 
   // Values of withheld ranges are kept beside the averages: they must not become what a lossy format makes of zeros.
   // During the call they are zero if gradients are clipped.
@@ -575,6 +618,9 @@ private:
   wide_number clipped_;                 // the norm of the gradients of this step, bucket by bucket
   std::vector<carried> waiting_;        // of tensors that are in no bucket
   std::vector<std::unique_ptr<part>> parts_;
+  std::vector<part*> withholding_; // in the next calls
+  std::vector<part*> done_;        // their calls, in the last step
+  bool is_new_step_ = false;       // a step, whose first call has not come
   std::exception_ptr failed_;
   overlap_times times_;
   std::size_t calls_ = 0; // in this step
