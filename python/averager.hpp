@@ -19,6 +19,7 @@
 #include <limits>
 #include <numeric>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 
 namespace oktopk::detail {
@@ -26,12 +27,14 @@ namespace oktopk::detail {
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
   at::Tensor buffer;
-  std::vector<int> tensors;
+  std::vector<int> tensors;        ///< empty for a call by key
+  std::string key;                 ///< of a call by key; a new one adds a tensor
   std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
   std::string fault;               ///< a sentence if the gradients cannot be used; the call then fails on all ranks
   std::string subject;             ///< the call, in words that ranks compare before its step; empty: they do not
   bool is_first = true;            ///< of its step: a step that fails changes no residual
   bool is_last = true;             ///< of its step
+  bool continues = false;          ///< with `is_first`: the step of the calls before it, which fails as a whole
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
   std::optional<double> density{}; ///< from this step on; none for the one before
   std::function<void(std::exception_ptr)> done{}; ///< called once, with null where all went well
@@ -52,8 +55,8 @@ struct tensor_loading {
   std::optional<double> density{}; ///< that `set_density` had set
 };
 
-/// What a step with values that are not finite gives.
-enum class on_non_finite { error, infinities };
+/// What a step with values that are not finite gives: with zeros or infinities it is skipped.
+enum class on_non_finite { error, zeros, infinities };
 
 /// Figures of the last step of a `tensor_averager`.
 struct step_figures {
@@ -71,6 +74,9 @@ struct step_figures {
 
 /// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback. The
 /// Python module uses it for calls by key and for the hook of DistributedDataParallel.
+///
+/// A step is a backward pass, or the calls by key up to the next call of a key that was in it. Where a call of a step
+/// fails, all of its calls are undone, and those that follow in it fail.
 ///
 /// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks. Calls with a `subject` are compared before
@@ -104,8 +110,9 @@ public:
       : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
                                          std::move(of_allreduce))),
         text_(std::move(text)), how_(how), on_non_finite_(gives),
-        tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets), names_(std::move(names)),
-        used_(lengths.size()), engine_(new_engine(lengths)) {
+        tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets), used_(lengths.size()),
+        engine_(new_engine(lengths)) {
+    set_names(std::move(names));
     if (!fault.empty()) {
       agreement terms("oktopk_torch");
       terms.note(fault::option_out_of_range, fault);
@@ -118,32 +125,23 @@ public:
 
   tensor_averager& operator=(tensor_averager&&) = delete;
 
-  /// Collective. Adds a tensor by its key, and gives its number.
-  int add(std::string const& key, std::int64_t length, std::string const& fault) {
-    agreement terms("oktopk_torch: average");
-    terms.note(fault::option_out_of_range, fault);
-    terms.fact("key", key).fact("length of key '" + key + "'", length).check_on(comm_);
-    names_.push_back(key);
-    used_.push_back(0);
-    return engine_->add_tensor(length);
-  }
-
   /// Collective. An error is passed to `done`, and to the `done` of all later calls of the same step.
   void arrive(tensor_arrival what) {
     if (what.is_first) {
-      deliver(std::make_exception_ptr(error(fault::length_mismatch, incomplete)));
+      break_off(); // the pass before, whose gradients the program has thrown away
       begin_step(what);
     }
     double const ready = engine_->times().now();
     engine_->times().buckets.push_back({ready, ready, ready});
     bool const is_last = what.is_last;
+    is_open_ = !is_last;
     last_.step_values += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
     if (is_last && steps_in_saved_buckets_ > 0) {
       attempt([&] { reduce_together(); });
     }
-    if (is_last || (steps_in_saved_buckets_ == 0 && on_non_finite_ == on_non_finite::error)) {
+    if (is_last || (steps_in_saved_buckets_ == 0 && !skips())) {
       deliver(engine_->failed());
     }
     steps_in_saved_buckets_ -= is_last && steps_in_saved_buckets_ > 0 ? 1 : 0;
@@ -163,15 +161,30 @@ public:
     density_ = density;
   }
 
-  /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`.
+  /// Collective, between steps. Undoes the last step: residuals and velocities are as before it, for a caller that
+  /// throws its averages away; also one that was broken off. Nothing where it has failed or was skipped, which has undone
+  /// it. An `error` (bad_state) where there is no step, or none since the last `undo` or `load`.
+  void undo() {
+    break_off();
+    agreement terms("oktopk_torch: undo");
+    if (!engine_->can_undo() && !engine_->failed()) {
+      terms.note(fault::bad_state, "there is no step to take back");
+    }
+    terms.fact("step", last_.steps).check_on(comm_);
+    engine_->undo();
+  }
+
+  /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`. In the middle of a step those of the
+  /// state before it, to which the weights belong.
   at::Tensor save() const {
-    std::vector<char> bytes = detail::checkpoint_of(engine_->state());
+    std::vector<char> bytes = detail::checkpoint_of(is_open_ ? engine_->state_before_step() : engine_->state());
     return at::from_blob(bytes.data(), {std::ssize(bytes)}, at::kByte).clone();
   }
 
   /// Collective; the residuals of all `saved` add up. An `error` on every rank if a rank has a fault or the states do
   /// not fit; then nothing has changed.
   void load(std::vector<at::Tensor> const& saved, tensor_loading const& how) {
+    break_off();
     agreement terms("oktopk_torch: load_state_dict");
     state_type state;
     note_fault(terms, [&] {
@@ -215,10 +228,16 @@ public:
     fresh->times() = engine_->times();
     engine_ = std::move(fresh);
     density_ = density;
-    names_ = tensors_come_ == coming::by_key ? how.keys : names_;
+    if (tensors_come_ == coming::by_key) {
+      set_names(how.keys);
+    }
     used_.assign(state.lengths.size(), 0);
     steps_in_saved_buckets_ = tensors_come_ == coming::by_key || state.bucket_sizes.empty() ? 0 : how.steps_of_borders;
   }
+
+  /// Of the tensors, by their numbers: names or keys, and lengths.
+  std::vector<std::string> names() const { return names_; }
+  std::vector<std::int64_t> lengths() const { return engine_->lengths(); }
 
   double residual_norm() const { return engine_->residual_norm(); }
   double words_sent() const { return comm_.total().words_sent(); }
@@ -263,8 +282,22 @@ private:
 
   static constexpr char const* incomplete = "a backward pass ended before all buckets had come";
 
+  bool skips() const { return on_non_finite_ != on_non_finite::error; }
+
+  // A backward pass that was broken off has changed nothing.
+  void break_off() {
+    if (std::exchange(is_open_, false)) {
+      engine_->fail(std::make_exception_ptr(error(fault::length_mismatch, incomplete)));
+      deliver(engine_->failed());
+    }
+  }
+
   void begin_step(tensor_arrival const& first) {
-    engine_->begin_step();
+    if (first.continues) {
+      engine_->continue_step();
+    } else {
+      engine_->begin_step();
+    }
     engine_->times() = {};
     last_.step_values = 0;
     words_before_ = words_sent();
@@ -273,7 +306,12 @@ private:
       if (!first.subject.empty()) {
         agreement terms("oktopk_torch: average");
         terms.note(fault::option_out_of_range, first.fault);
-        terms.fact("call", first.subject).fact("density", first.density.value_or(0)).check_on(comm_);
+        terms.fact("call", first.subject).fact("density", first.density.value_or(0));
+        if (tensors_come_ == coming::by_key) {
+          terms.note(fault::option_out_of_range, length_fault(first));
+          terms.fact("values of " + first.subject, first.buffer.numel());
+        }
+        terms.check_on(comm_);
       }
     });
     if (first.density && *first.density != density_) { // an invalid density is an error there
@@ -314,7 +352,41 @@ private:
     }
   }
 
+  void set_names(std::vector<std::string> names) {
+    names_ = std::move(names);
+    numbers_.clear();
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      numbers_.emplace(names_[i], static_cast<int>(i));
+    }
+  }
+
+  /// A sentence if a key comes with another length than before; else empty.
+  std::string length_fault(tensor_arrival const& what) const {
+    auto const found = numbers_.find(what.key);
+    if (!what.fault.empty() || found == numbers_.end()) {
+      return {};
+    }
+    std::int64_t const length = engine_->plan().places[index(found->second)].length;
+    return length == what.buffer.numel()
+               ? ""
+               : "the tensor of key '" + what.key + "' has " + std::to_string(what.buffer.numel()) +
+                     " values, and had " + std::to_string(length) + " before";
+  }
+
+  int number_of_key(tensor_arrival const& what) {
+    auto const [found, is_new] = numbers_.emplace(what.key, static_cast<int>(names_.size()));
+    if (is_new) {
+      names_.push_back(what.key);
+      used_.push_back(0);
+      engine_->add_tensor(what.buffer.numel());
+    }
+    return found->second;
+  }
+
   void take(tensor_arrival& what) {
+    if (tensors_come_ == coming::by_key) {
+      what.tensors = {number_of_key(what)};
+    }
     if (what.tensors.empty() && !what.fault.empty()) { // of a bucket that the averager does not know
       throw error(fault::option_out_of_range, what.fault);
     }
@@ -322,7 +394,8 @@ private:
       used_[index(what.tensors[i])] = what.used[i];
     }
     if (what.fault.empty()) {
-      what.values = what.buffer.to(detail::torch_type<Value>).contiguous();
+      // The memory of a tensor with the negative bit has the values of another one.
+      what.values = what.buffer.resolve_neg().to(detail::torch_type<Value>).contiguous();
       if (loss_scale_ != 1) {
         what.values.mul_(1 / loss_scale_);
       }
@@ -350,21 +423,19 @@ private:
         } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
-        if (!why && on_non_finite_ == on_non_finite::infinities &&
-            !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
+        if (!why && skips() && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
       }
     }
-    last_.was_skipped =
-        why && on_non_finite_ == on_non_finite::infinities && error_of_rank(why).code() == fault::non_finite;
+    last_.was_skipped = why && skips() && error_of_rank(why).code() == fault::non_finite;
     last_.steps += arrived_.back().is_last ? 1 : 0;
     last_.skipped += last_.was_skipped ? 1 : 0;
     last_.words = words_sent() - words_before_;
     for (tensor_arrival const& each : std::exchange(arrived_, {})) {
       if (last_.was_skipped) {
-        each.buffer.fill_(std::numeric_limits<float>::infinity());
+        each.buffer.fill_(on_non_finite_ == on_non_finite::zeros ? 0 : std::numeric_limits<float>::infinity());
       }
       each.done(last_.was_skipped ? nullptr : why);
     }
@@ -613,10 +684,12 @@ private:
   on_non_finite on_non_finite_;
   coming tensors_come_;
   std::vector<std::string> names_;
-  std::vector<int> used_; // each tensor, by this rank in this step
+  std::unordered_map<std::string, int> numbers_; // of the names
+  std::vector<int> used_;                        // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
   std::vector<tensor_arrival> arrived_; // and not delivered
+  bool is_open_ = false;                // a step has begun, and its last call has not come
   int steps_in_saved_buckets_ = 0;      // for so many steps after a load
   double density_ = 0;                  // that was set or loaded; 0: the text's
   double loss_scale_ = 1;               // of this step

@@ -7,12 +7,14 @@
     average = oktopk_torch.averager(group, "ok_topk(density=0.01)")
     average(gradient, key="layer3")
 
-Any algorithm of oktopk's catalogue averages; `density` is the share of entries that it selects. What is not selected stays
+Both are collective: all ranks make them, and call them in the same order. Any algorithm of oktopk's catalogue averages; `density` is the share of entries that it selects. What is not selected stays
 in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
 
 import atexit
 import collections
 import functools
+import gc
+import operator
 import weakref
 
 import torch  # before the extension module, which needs its libraries
@@ -26,8 +28,8 @@ __all__ = ["Error", "algorithms", "averager", "density_schedule", "hook", "state
 __version__ = _native.version()
 Error = _native.Error  # a RuntimeError
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-# DDP counts a use within `no_sync` as one of the next pass that it reduces (pytorch#124193).
-DDP_COUNTS_WITHOUT_SYNC = torch.__version__ >= (2, 4)
+# DDP counts a use within `no_sync` as one of the next pass that it reduces (pytorch#124193). (A torch of a container is 2.4.0a0.)
+DDP_COUNTS_WITHOUT_SYNC = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 4)
 
 atexit.register(_native.shut_down)
 
@@ -35,6 +37,14 @@ atexit.register(_native.shut_down)
 def algorithms():
     """The algorithms of the catalogue: their names, and what each is."""
     return _native.algorithms()
+
+
+def _is_without_memory(tensor):
+    """Whether native code finds no values behind it: DTensors, fake and functional tensors, those of vmap."""
+    try:
+        return tensor.numel() > 0 and tensor.data_ptr() == 0
+    except (RuntimeError, NotImplementedError):
+        return True
 
 
 def _fault_of(what, tensor, types=TYPES):
@@ -47,7 +57,20 @@ def _fault_of(what, tensor, types=TYPES):
         return f"{what} lies on {tensor.device}; oktopk_torch takes tensors of the CPU"
     if tensor.dtype not in types:
         return f"{what} is of type {tensor.dtype}, expected one of {', '.join(map(str, types))}"
+    if tensor.is_nested or _is_without_memory(tensor):
+        remedy = ": give its local part, to_local()" if hasattr(tensor, "to_local") else ""
+        return f"{what} is a {type(tensor).__name__} without memory of its own{remedy}"
     return ""
+
+
+def _plain_key(key):
+    """A key as a plain text or integer, which every checkpoint takes, and what is wrong with it."""
+    if isinstance(key, str):
+        return str(key), ""
+    try:
+        return operator.index(key), ""
+    except TypeError:
+        return "", f"a key is a text or an integer, and this one is of type {type(key).__name__}"
 
 
 def _check_group(group):
@@ -72,7 +95,8 @@ class _Company:
     Gloo pairs the collective calls of a group by their order. The thread of the averages may call one while the program, or
     DDP, calls another; so it does that on a group of its own. Made by all ranks of the group together."""
 
-    of = weakref.WeakKeyDictionary()  # groups
+    # By group; a module that is loaded again goes on with those that are there.
+    of = globals()["_Company"].of if "_Company" in globals() else weakref.WeakKeyDictionary()
 
     def __init__(self, group):
         self.made, self.group = 0, self._beside(group)
@@ -87,10 +111,14 @@ class _Company:
         # `new_group` waits for ranks that are not in the group; and with local synchronisation newer ones name it by the number
         # of groups that this rank is in, which differs between ranks: they wait for ever.
         store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}", c10d._get_default_store())
-        gloo = c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        try:
+            gloo = c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
+        except RuntimeError as error:  # a time limit of torch
+            raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, so each "
+                        f"rank makes it ({error})") from None
         if isinstance(gloo, torch.distributed.ProcessGroup):  # before torch 2
             return gloo
-        options = () if torch.__version__ >= (2, 6) else (c10d.ProcessGroup.Options("gloo"),)
+        options = (c10d.ProcessGroup.Options("gloo"),) if hasattr(c10d.ProcessGroup, "Options") else ()  # before torch 2.6
         beside = c10d.ProcessGroup(store, group.rank(), group.size(), *options)
         beside._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
         return beside
@@ -103,12 +131,16 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     unless given. `group` must move tensors of the CPU (Gloo); the default group where it is None. Sums and residuals are
     of type `dtype`, float32 or float64; float32 takes float16 and bfloat16 as well.
 
+    Calls up to the next one of a key that was called already are a step. Where a call fails, all calls of its step are
+    taken back: apply none of their averages. So sums that are applied apart, as of two models, have an averager each.
+
     `momentum` in [0, 1), and Nesterov's where `nesterov` is set, is that of tensors before their residual (momentum
     correction and factor masking, Lin et al. 2018): for an optimizer that has none of its own, in place of it.
     `clip_norm` is the largest norm of a rank's own tensor, before its residual. `residual_decay` b in [0, 1] makes the
     residual e <- b e + g, as DeMo and SparseLoCo have it. `density` takes the place of the scheme's: a number, or a
     function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key."""
 
+    _is_of_ddp = False
     _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
     _started = 0  # calls
 
@@ -116,17 +148,19 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
         self._begin(group, scheme, dtype, fault, [], [], **options)
 
-    def _begin(self, group, scheme, dtype, fault, names, lengths, skips=False, *, momentum=0.0, nesterov=False, clip_norm=0.0,
-               residual_decay=1.0, density=None):
-        self.scheme, self.dtype, self.density, self._was_set = scheme, dtype, density, None
+    def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_native.on_non_finite.error, *, momentum=0.0,
+               nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None):
+        self.dtype, self.density, self._was_set = dtype, density, None
         self._group = torch.distributed.group.WORLD if group is None else group
         if not isinstance(self._group, torch.distributed.ProcessGroup):
             raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
         _check_group(self._group)
-        self._names, self._lengths, self._steps = list(names), list(lengths), {"": 0} if names else {}  # steps: of each key
+        self._names, self._steps = list(names), {"": 0} if names else {}  # steps: of each key
+        self._keys, self._step = {}, set()  # by their texts; those of the step that may go on
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
+        scheme = self.scheme = str(scheme)
         feedback = _native.Feedback(momentum, nesterov, True, clip_norm, residual_decay)
         if self._group not in _Company.of:
             _Company.of[self._group] = _Company(self._group)
@@ -134,52 +168,70 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._company.made += 1
         self._number = self._company.made
         made = _native.Averager64 if dtype == torch.float64 else _native.Averager32
-        self._native = made(self._group, self._company.group or self._group, scheme, feedback, self._names, self._lengths, skips,
+        self._native = made(self._group, self._company.group or self._group, scheme, feedback, self._names, lengths, gives,
                             fault)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(density(0) if callable(density) else density)
 
-    def __call__(self, tensor, key="", *, async_op=False):
+    def __call__(self, tensor, key, *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
 
-        Collective. Calls come in the same order on all ranks; a key has the same number of values in each. Each call
-        compares its key on all ranks first, in ceil(log2 P) messages of 4 words."""
+        Collective. Calls come in the same order on all ranks. `key`, a text or an integer, says whose residual is added: each
+        tensor of a model has its own, with the same number of values in each call. Each call compares its key on all ranks
+        first, in ceil(log2 P) messages of 4 words."""
         if not async_op:
             _native.expect_other_thread()
-        fault = _fault_of(f"the tensor of key {key!r}", tensor, self._types)
-        length = 0 if fault else tensor.numel()
-        if key not in self._names:
-            self._native.add(str(key), length, fault)
-            self._names.append(key)
-            self._lengths.append(length)
-        number = self._names.index(key)
-        if not fault and length != self._lengths[number]:
-            fault = f"the tensor of key {key!r} has {length} values, and had {self._lengths[number]} before"
-        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) else torch.empty(0)
-        future = self._start(buffer, [number], [], fault, key, f"key {key!r} of averager {self._number}")
+        key, fault = _plain_key(key)
+        if self._keys.setdefault(str(key), key) != key:
+            fault = f"there are two keys {key}, a text and an integer"
+        fault = fault or _fault_of(f"the tensor of key {key!r}", tensor, self._types)
+        continues = bool(self._step) and key not in self._step
+        if not continues:
+            self._step = set()
+        self._step.add(key)
+        future = _Future(functools.partial(self._failed, key, self._step))
+        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) and not fault else torch.empty(0)
+        self._start(future, buffer, [], str(key), [], fault, key, f"key {key!r} of averager {self._number}", continues=continues)
         if async_op:
             return future
-        _wait(future)
+        future.wait()
         return tensor
 
     average = __call__
 
-    def _start(self, buffer, tensors, used, fault, key, subject, is_first=True, is_last=True, loss_scale=1.0, keeps_error=False):
+    def _failed(self, key, step, error):
+        """The error of a call, which ends its step."""
+        if self._step is step:
+            self._step = set()
+        others = sorted(map(repr, step - {key}))
+        return Error(f"{error}{'; taken back with it: the calls of this step of ' + ', '.join(others) if others else ''}")
+
+    def _start(self, future, buffer, tensors, text, used, fault, key, subject, *, is_first=True, is_last=True, continues=False,
+               loss_scale=1.0, keeps_error=False):
         step, density = self._steps.get(key, 0), None
         if is_first:
             density, failed = _called(f"the density of step {step}", self.density, step)
             fault = fault or failed
-        future = torch.futures.Future()
         self._started += 1
-        self._native.start(_native.Arrival(buffer, tensors, used, fault, subject, is_first, is_last, loss_scale, density), future,
-                           keeps_error)
+        self._native.start(_native.Arrival(buffer, tensors, text, used, fault, subject, is_first, is_last, continues, loss_scale,
+                                           density), future, keeps_error)
         self._steps[key] = step + is_last
         return future
 
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
         self._native.set_density(density)
-        self.density = self._was_set = density
+        self.density = self._was_set = float(density)
+
+    def undo(self):
+        """Takes the last step back: residuals and velocities are as before it. Collective, between steps.
+
+        For a step whose averages the program throws away: it skips the optimizer's step, goes back to old weights, or calls
+        zero_grad after the pass of another loss. Without it error feedback holds what was sent for applied, and brings what
+        was not sent into later steps. Once a step; nothing where the step has failed or was skipped, which has taken it
+        back; an `Error` where there is none to take back."""
+        self._native.undo()
+        self._step = set()
 
     def last_step(self):
         """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of
@@ -212,14 +264,15 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             *lines])
 
     def state_dict(self):
-        """All of this rank's state, for `torch.save`; between two steps.
+        """All of this rank's state, for `torch.save`. In the middle of a backward pass that from before it, as the weights are.
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
         where that one had done two iterations or more, or three with `static_graph`: DDP builds other buckets after its
         first, or second. "state" has the bytes that `oktopk::save` writes in C++ for buckets over an algorithm by its
         name, as `data_parallel` makes them."""
-        return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
-                "lengths": list(self._lengths), "steps": dict(self._steps), "density": self._was_set,
+        state_, names, lengths = self._native.save(), self._native.names(), self._native.lengths()
+        return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": state_,
+                "lengths": lengths, "steps": dict(self._steps), "density": self._was_set,
                 "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
 
     def __reduce__(self):
@@ -236,17 +289,17 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         With `other_ranks` the number of ranks is another one than that which has saved, and `saved` is the list of the
         states of all of those ranks, in their order: each rank takes its share of the residuals, so that none is lost.
         One state in place of the list is what this rank takes, and the others are lost."""
-        rank, ranks, is_state = self._group.rank(), self._group.size(), isinstance(self, state)
+        rank, ranks, is_state = self._group.rank(), self._group.size(), self._is_of_ddp
         is_list = isinstance(saved, (list, tuple))
         every = list(saved) if is_list else [saved]
         mine = every[rank::ranks] or every[:1] if other_ranks and is_list else every
-        states, names, lengths, steps = [torch.empty(0, dtype=torch.uint8)], [], [], {}
+        states, names, steps = [torch.empty(0, dtype=torch.uint8)], [], {}
         fault, density, saved_by, share = "", None, -1, 1.0 if other_ranks else None
         try:
             first = mine[0]
             states, names = [each["state"].detach() for each in mine], list(first["parameters"])
             density = None if first.get("density") is None else float(first["density"])
-            lengths, steps = list(first.get("lengths", self._lengths)), dict(first.get("steps", {}))
+            steps = dict(first.get("steps", {}))
             before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
             if other_ranks:
                 share = 0.0 if is_list and rank >= len(every) else ranks / before
@@ -276,8 +329,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._native.load(states, _native.Loading(list(map(str, names)), fault, share, bool(is_state and partial), saved_by,
                                                   self._steps_of_borders(), density))
         self._steps = steps
+        self._step = set()
         if not is_state:
-            self._names, self._lengths = names, lengths
+            self._keys = {str(name): name for name in names}
         if density is not None:
             self.density = self._was_set = density
 
@@ -288,32 +342,39 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
 class state(averager):  # pylint: disable=invalid-name  # reads as a function where a hook is registered
     """What `hook` carries from one iteration to the next: residuals and the states of the algorithm, by parameter.
 
-    Collective. `model` is the DDP module, whose process group is used, or the module inside together with
-    `process_group`; gradients are dense and lie on the CPU. Give the DDP module where it has `find_unused_parameters` or
-    `static_graph`: what it counts as used is known from it alone. A state of the module inside that is made before
-    `torch.distributed.init_process_group` uses the default group, from its first use on. Sums are of float64 where a
-    parameter is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together.
+    Collective. `model` is the DDP module, whose process group is used, or a wrapper of it (torch.compile, Fabric), or the
+    module inside together with `process_group`; gradients are dense and lie on the CPU. A state of the module inside that
+    is made before `torch.distributed.init_process_group` uses the default group, from its first use on, and looks for the
+    DDP module in its first backward pass: a DDP of other ranks is an `Error` there. Sums are of float64 where a parameter
+    is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together. With momentum, a
+    gradient that is there already when a pass begins is an `Error`: the velocity would take it twice.
 
     With `grad_scaler` (as torch.cuda.amp's), residuals have no scale, and gradients that are not finite on some rank are
     infinities on all, in place of an error: the scaler skips the step, and residuals are as before. With
     `skip_step_on_fault` they are None, and any optimizer skips the step; `last_step()["was_skipped"]` tells."""
 
+    _is_of_ddp = True
+
     def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, **options):
-        is_ddp = isinstance(model, DistributedDataParallel)
-        named, faults = _reduced_parameters(model, is_ddp)
+        ddp = _ddp_in(model)
+        named, faults = _reduced_parameters(model, ddp)
         self._index = {each: i for i, (_, each) in enumerate(named)}
-        self._orders = [tuple(step for step, length in zip(each.stride(), each.shape) if length > 1) for _, each in named]
+        self._orders = [_order(each.shape, _strides(each)) for _, each in named]
         self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
-        self._skips = skip_step_on_fault and self._scaler is None
+        gives = _native.on_non_finite.zeros if skip_step_on_fault else _native.on_non_finite.error
+        gives = gives if self._scaler is None else _native.on_non_finite.infinities
+        self._skips = gives == _native.on_non_finite.zeros
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
-        begin = functools.partial(self._begin, model.process_group if process_group is None and is_ddp else process_group, scheme,
+        self._seeks_ddp = ddp is None
+        begin = functools.partial(self._begin, ddp.process_group if process_group is None and ddp else process_group, scheme,
                                   dtype, next(filter(None, faults), ""), [name for name, _ in named],
-                                  [each.numel() for _, each in named], self._skips or self._scaler is not None, **options)
-        if is_ddp or process_group is not None or torch.distributed.is_initialized():
+                                  [each.numel() for _, each in named], gives, **options)
+        if ddp or process_group is not None or torch.distributed.is_initialized():
             begin()
         else:
             self._begins_later = begin
-        self._uses = _uses(model if is_ddp else None, [each for _, each in named])
+        self._uses = _uses(ddp, named, options.get("momentum", 0) != 0)
+        weakref.finalize(self, self._uses.end).atexit = False
 
     def __getattr__(self, name):  # what `_begin` makes, of a state from before there was a process group
         if name.startswith("__") or "_begins_later" not in self.__dict__:
@@ -327,11 +388,19 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         return self._reduce(bucket)
 
     def _reduce(self, bucket, fault=""):
-        parameters = [self._index.get(each) for each in bucket.parameters()]
-        fault = fault or _fault_of("a bucket's gradient", bucket.buffer())
+        given, buffer = bucket.parameters(), bucket.buffer()
+        parameters = [self._index.get(each) for each in given]
+        fault = fault or _fault_of("a bucket's gradient", buffer)
         if None in parameters:
-            parameters, fault = [], ("a parameter of the bucket is not of the module that the state was made for, or did not "
-                                     "require a gradient then; a state of the DDP module knows all that DDP reduces")
+            strange = next(each for each, number in zip(given, parameters) if number is None)
+            parameters, fault = [], (f"a parameter of the bucket, of shape {tuple(strange.shape)}, is not of the module that the state "
+                                     "was made for, or did not require a gradient then: make the state of the DDP module, anew")
+        if self._seeks_ddp:
+            self._seeks_ddp = False
+            self._find_ddp()
+        moved = {}
+        if not fault:
+            moved, fault = self._moved(given, parameters, buffer)
         scale, failed = (1.0, "") if self._scaler is None else _called("the scale", self._scaler.get_scale)
         is_first, is_last = bucket.index() == 0, bucket.is_last()
         if is_first:
@@ -340,10 +409,42 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             _at_end_of_backward(lambda: _at_end_of_backward(self._ended))  # behind what DDP does there
         # With one state on the group DDP sees to it that all ranks do the same; with others it knows nothing of them.
         compares = is_first and (self._company.made > 1 or callable(self.density))
-        return self._start(bucket.buffer(), parameters, self._uses.take(parameters, bucket), fault or failed, "",
-                           f"backward pass of state {self._number}" if compares else "", is_first, is_last,
-                           1.0 if scale is None else scale,
-                           self._in_backward)
+        used, twice = self._uses.take(parameters, bucket)
+        if twice is not None and not fault:
+            fault = (f"the gradient of {self._names[twice]} was there before the pass, and the velocity would take it twice: call "
+                     "zero_grad before, and accumulate within no_sync, the forward pass included")
+        values = _put(moved, buffer, torch.empty_like(buffer), 0) if moved else buffer
+        future = self._start(torch.futures.Future(), values, parameters, "", used, fault or failed, "",
+                             f"backward pass of state {self._number}" if compares else "", is_first=is_first, is_last=is_last,
+                             loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
+        return future.then(lambda done: _put(moved, done.wait(), buffer, 1)) if moved else future
+
+    def _moved(self, given, parameters, buffer):
+        """By the place in the bucket: shape, strides there, and those of its residual, of each parameter that has another
+        order in memory than when the state was made, for its memory_format has changed; and what is wrong with it."""
+        moved, place, begin, size = {}, 0, buffer.data_ptr(), buffer.element_size()
+        for each, number in zip(given, parameters):
+            gradient, strides = each.grad, _strides(each)
+            if gradient is not None and begin <= gradient.data_ptr() < begin + size * buffer.numel():
+                strides = _strides(gradient)  # lies in the bucket
+                if _order(each.shape, strides) != self._orders[number]:
+                    moved[place] = each.shape, strides, _strides_of(each.shape, self._orders[number])
+            elif _order(each.shape, strides) != self._orders[number]:
+                return {}, (f"the memory_format of {self._names[number]} has changed since the state was made: change it before DDP "
+                            "wraps the module, or make both anew")
+            place += each.numel()
+        return moved, ""
+
+    def _find_ddp(self):
+        """The DDP module over the parameters, for a state that was made of the module inside."""
+        found = [each for each in gc.get_objects() if issubclass(type(each), DistributedDataParallel)
+                 and any(one in self._index for one in each.module.parameters())]
+        found = [each for each in found if any(one[1] is self for one in getattr(each, "_comm_hooks", [(None, self)]))]
+        if found and all(_ranks(each.process_group) != _ranks(self._group) for each in found):
+            raise Error(f"DDP averages over the ranks {_ranks(found[0].process_group)}, and the state over {_ranks(self._group)}: make "
+                        "the state of the DDP module")
+        if len(found) == 1:
+            self._uses.watch(found[0])
 
     def _ended(self):
         if self._skips and self.last_step()["was_skipped"]:
@@ -361,20 +462,70 @@ def _plain(name):
     return name.replace("_orig_mod.", "")
 
 
-def _reduced_parameters(model, is_ddp):
+def _ddp_in(model):
+    """The DDP module that the model is, or that it wraps; None where there is none."""
+    if isinstance(model, DistributedDataParallel):
+        return model
+    if not isinstance(model, torch.nn.Module):
+        raise Error(f"a state is made of a DDP module, and not of {type(model).__name__}")
+    inside = [each for each in model.modules() if isinstance(each, DistributedDataParallel)]
+    of_first = set(inside[0].parameters()) if inside else ()
+    if inside and (len(inside) > 1 or any(each.requires_grad and each not in of_first for each in model.parameters())):
+        raise Error(f"the model has {len(inside)} DDP modules in it, and parameters that the first of them does not reduce: make a state of "
+                    "each DDP module")
+    return inside[0] if inside else None
+
+
+def _ranks(group):
+    """Those of a process group, as torch.distributed numbers them; the group itself where it knows none."""
+    known = torch.distributed.distributed_c10d._pg_group_ranks  # pylint: disable=protected-access
+    return sorted(known[group]) if group in known else group
+
+
+def _strides(tensor):
+    """How the values of a gradient lie in a bucket of DDP, or in itself: as those of its tensor where these are dense."""
+    length = 1 + sum((one - 1) * step for one, step in zip(tensor.shape, tensor.stride()))
+    return tensor.stride() if length == tensor.numel() else torch.empty(tensor.shape, device="meta").stride()
+
+
+def _order(shape, strides):
+    """The strides that tell the order of values: a dimension of length 1 has any."""
+    return tuple(step for step, length in zip(strides, shape) if length > 1)
+
+
+def _strides_of(shape, order):
+    steps = iter(order)
+    return tuple(next(steps) if length > 1 else 1 for length in shape)
+
+
+def _put(moved, values, into, which):
+    """Copies a bucket's values; those that have moved from the bucket's order into that of their residuals, or back."""
+    into.copy_(values)
+    for place, (shape, *strides) in moved.items():
+        there = into.as_strided(shape, strides[1 - which], into.storage_offset() + place)
+        there.copy_(values.as_strided(shape, strides[which], values.storage_offset() + place))
+    return into
+
+
+def _reduced_parameters(model, ddp):
     """The parameters that DDP reduces, with their names, and what is wrong with them."""
-    module = model.module if is_ddp else model
+    module = model if ddp is None else ddp.module
     ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))  # as DDP reads it
     named = [(name, each) for name, each in module.named_parameters() if each.requires_grad and name not in ignored]
     sparse = [f"{name}.weight".lstrip(".") for name, each in module.named_modules() if getattr(each, "sparse", False) is True
               and isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.weight.requires_grad]
     faults = [f"the gradient of {name} is a sparse tensor; oktopk takes dense ones: sparse=False" for name in sparse
               if name not in ignored]
-    if is_ddp and not faults:  # it keeps those that required a gradient when it was made
-        buckets = model.reducer._get_zeros_like_grad_buckets()  # pylint: disable=protected-access
-        reduced = {each for bucket in buckets for each in bucket.parameters()}
+    if ddp is not None and not faults:  # it keeps those that required a gradient when it was made
+        buckets = ddp.reducer._get_zeros_like_grad_buckets()  # pylint: disable=protected-access
+        reduced = dict.fromkeys(each for bucket in buckets for each in bucket.parameters())
         named = [(name, each) for name, each in module.named_parameters() if each in reduced]
-    faults = [_fault_of(f"the parameter {name}", each) for name, each in named] + faults
+        replaced = [each for each in reduced if each not in {one for _, one in named}]
+        named += [(f"replaced.{i}", each) for i, each in enumerate(replaced)]  # in the module, and not for DDP
+    if any(base.__name__ in ("FullyShardedDataParallel", "FSDPModule") for each in module.modules() for base in type(each).__mro__):
+        faults = ["the module is sharded (FSDP), and a state is for DDP: average with oktopk_torch.averager between replicas, from "
+                  "set_all_reduce_hook"]
+    faults = faults + [_fault_of(f"the parameter {name}", each) for name, each in named]
     return [(_plain(name), each) for name, each in named], faults
 
 
@@ -397,13 +548,18 @@ def _at_end_of_backward(call):
     return True
 
 
-def _wait(future):
-    try:
-        future.wait()
-    except Error:
-        raise
-    except RuntimeError as error:
-        raise Error(str(error)) from None
+class _Future(torch.futures.Future):
+    """Of a call by key, whose error ends the step."""
+
+    def __init__(self, failed):
+        super().__init__()
+        self._of_error = failed
+
+    def wait(self):
+        try:
+            return super().wait()
+        except RuntimeError as error:
+            raise self._of_error(error) from None
 
 
 def _failed(text):
@@ -416,17 +572,34 @@ class _uses:
     """Which parameters this rank uses in a backward pass that DDP reduces, as DDP counts them: it leaves the gradient of a
     parameter as it is where no rank has used it, whatever a hook has written.
 
-    DDP counts from a forward pass that it will reduce, whose number it knows, until it has reduced; newer ones always. It
-    forgets a use when it has reduced, and never with a static graph."""
+    DDP counts from where a backward pass that it will reduce is prepared, until it has reduced; newer ones always. Its forward
+    method prepares, whose number it knows, or the program does, whose pass is known by its calls of the hook. It forgets a use
+    when it has reduced, and never with a static graph."""
 
-    def __init__(self, ddp, parameters):
-        self._used = [0] * len(parameters)
-        self._ddp = (lambda: None) if ddp is None else weakref.ref(ddp)  # which holds the state
-        self._reduced = self._passes_of(ddp)
-        for i, each in enumerate(parameters):
-            is_trained = each.requires_grad
-            each.requires_grad_(True).register_hook(functools.partial(self._note, i))  # a frozen one may be trained again
+    # From torch 2.0 on a hook of a tensor is called by autograd.grad, too, which is no use; 2.1 has one that is not.
+    _hears_of_accumulation = hasattr(torch.Tensor, "register_post_accumulate_grad_hook")
+
+    def __init__(self, ddp, named, has_momentum):
+        self._used, self._used_in_pass = [0] * len(named), set()
+        self._ddp, self._reduced = (lambda: None), None  # a weak reference: it holds the state
+        self._sees_averages, self._is_after_averages, self._twice = has_momentum, False, None
+        self._there, self._handles = False, []
+        for i, (name, each) in enumerate(named):
+            is_trained = each.requires_grad  # a frozen one may be trained again
+            each.requires_grad_(True)
+            self._handles.append(each.register_hook(functools.partial(self._see, i, name, weakref.ref(each), each.dtype, each.device)))
+            if self._hears_of_accumulation:
+                self._handles.append(each.register_post_accumulate_grad_hook(functools.partial(self._note, i)))
             each.requires_grad_(is_trained)
+        if ddp is not None:
+            self.watch(ddp)
+
+    def watch(self, ddp):
+        self._ddp, self._reduced = weakref.ref(ddp), self._passes_of(ddp)
+
+    def end(self):
+        for each in self._handles:
+            each.remove()
 
     @staticmethod
     def _passes_of(ddp):
@@ -435,26 +608,51 @@ class _uses:
     def are_static(self):
         return getattr(self._ddp(), "static_graph", False)
 
-    def _note(self, i, _gradient):
+    def _see(self, i, name, parameter, dtype, device, gradient):
+        """A gradient, before it is added to that of its parameter."""
+        if gradient.dtype != dtype or gradient.device != device:  # DDP reduces it no longer, without a word
+            raise Error(f"{name} is of type {gradient.dtype} on {gradient.device}, and was of {dtype} on {device} when the state was made: "
+                        "make DDP and state anew")
+        if self._is_after_averages:
+            there = parameter().grad
+            self._there = there is not None and bool(there.any())
+        if not self._hears_of_accumulation:
+            self._note(i)
+
+    def _note(self, i, _parameter=None):
+        """A gradient that has been added, or is about to be."""
         ddp = self._ddp()
-        always = ddp is None or (DDP_COUNTS_WITHOUT_SYNC and not ddp.static_graph)
-        if always or self._passes_of(ddp) is None or self._passes_of(ddp) != self._reduced:
+        if self._is_after_averages:
+            self._is_after_averages, self._twice = False, i if self._there else None
+        always = DDP_COUNTS_WITHOUT_SYNC and not (ddp and ddp.static_graph)
+        if always or (ddp and self._passes_of(ddp) is None) or (ddp and self._passes_of(ddp) != self._reduced):
             self._used[i] = 1
+        else:
+            if not self._used_in_pass:
+                _at_end_of_backward(self._used_in_pass.clear)
+            self._used_in_pass.add(i)
 
     def take(self, numbers, bucket):
-        """0 or 1 of each parameter of the bucket; nothing where DDP applies every average."""
+        """0 or 1 of each parameter of the bucket, nothing where DDP applies every average; and a parameter whose gradient had
+        the average of the pass before in it, None where it has not or where nobody asks."""
         ddp, is_static = self._ddp(), self.are_static()
-        used = [int(self._used[i] and each.grad is not None) for i, each in zip(numbers, bucket.parameters())]
+        used = [int((self._used[i] or i in self._used_in_pass) and each.grad is not None)
+                for i, each in zip(numbers, bucket.parameters())]
         for i in numbers:
             self._used[i] = self._used[i] if is_static else 0
+        twice = self._twice
         if bucket.is_last():
-            self._reduced = self._passes_of(ddp)
-        return used if ddp is None or ddp.find_unused_parameters or is_static else []
+            self._reduced, self._twice, self._is_after_averages = self._passes_of(ddp), None, self._sees_averages
+            self._used_in_pass.clear()
+        return used if ddp is not None and (ddp.find_unused_parameters or is_static) else [], twice
 
 
 def hook(carried, bucket):
     """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
-    if not isinstance(carried, state):
+    if not isinstance(bucket, torch.distributed.GradBucket):  # whoever calls it reads no future
+        raise Error(f"oktopk_torch.hook takes a bucket of DDP, and not {type(bucket).__name__}: FSDP and the compiled reducer of DDP "
+                    "(optimize_ddp='python_reducer') have no buckets; average with oktopk_torch.averager")
+    if not getattr(carried, "_is_of_ddp", False):  # by its name: a module that is loaded again has another class
         return _failed(f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
     started = carried._started  # pylint: disable=protected-access
     try:
