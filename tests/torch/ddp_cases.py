@@ -305,6 +305,7 @@ def test_unused_parameters_lose_nothing(scheme):
             check_sums(residuals, seen, went_in, atol=1e-3, said=how)
         else:
             velocities = carried(state)[1]
+            ddp.zero_grad(set_to_none=True)
             ddp(inputs_of(200, rank), [0]).backward()
             after = carried(state)[1]
             assert torch.equal(after["parts.3"], velocities["parts.3"])
@@ -749,23 +750,23 @@ def test_a_density_is_checked_when_an_averager_is_made(_):
         refused("(0, 1]", oktopk_torch.state, nn.Linear(8, 8), "topk_a", density=wrong)
     refused("takes no other k", oktopk_torch.averager, None, "dense", density=0.5)
     late = oktopk_torch.averager(None, "topk_a", density=lambda step: 0.5 if step < 1 else 0)
-    late(torch.ones(8))
-    refused("(0, 1]", late, torch.ones(8))
+    late(torch.ones(8), key="x")
+    refused("(0, 1]", late, torch.ones(8), key="x")
     average = oktopk_torch.averager(None, "topk_a(k=3)")
-    average(torch.ones(8))
+    average(torch.ones(8), key="x")
     assert average.last_step()["selected"] == 3 and average.state_dict()["density"] is None
     average.set_density(0.5)
     for how in ({}, {"density": lambda step: 1.0}):
         again = oktopk_torch.averager(None, "topk_a(k=3)", **how)
         again.load_state_dict(average.state_dict())
-        again(torch.ones(8))
+        again(torch.ones(8), key="x")
         assert again.last_step()["selected"] == 4 and again.state_dict()["density"] == 0.5
     for wrong, words in (("much", "none of oktopk_torch"), (2.0, "(0, 1]"), (0.25, "disagree")):
         refused(words, again.load_state_dict, {**average.state_dict(), "density": wrong if is_last() else 0.5})
-    again(torch.ones(8))
+    again(torch.ones(8), key="x")
     assert again.last_step()["selected"] == 4
     again.load_state_dict(oktopk_torch.averager(None, "topk_a(k=3)").state_dict())
-    again(torch.ones(9))
+    again(torch.ones(9), key="x")
 
 
 def test_clipping_does_not_see_what_takes_no_part(_):
@@ -816,7 +817,7 @@ def test_a_report_says_what_runs(_):
     assert f"{4 * last['words']:.0f} bytes sent" in said and "of a dense ring's" in said and "hidden" in said
     assert said.count("which is ok_topk") == last["buckets"] == len(training.borders[-1]), said
     automatic = oktopk_torch.averager(None, "automatic")
-    automatic(torch.ones(1000))
+    automatic(torch.ones(1000), key="x")
     assert "ms predicted" in automatic.report(), automatic.report()
     said = Training("dense").steps(0, 3).state.report()
     assert " 1 of a dense ring's" in said and "4801 of 4801" in said
@@ -1096,9 +1097,9 @@ def test_what_a_callback_raises_comes_to_all(_):
     average = oktopk_torch.averager(None, "topk_a", density=schedule)
     for step in range(3):
         if step == 1:
-            refused("IndexError('no number')", average, torch.ones(8))
+            refused("IndexError('no number')", average, torch.ones(8), key="x")
         else:
-            average(torch.ones(8))
+            average(torch.ones(8), key="x")
 
 
 def test_gradients_below_the_norm_are_not_scaled(_):
@@ -1159,6 +1160,7 @@ def test_a_state_is_taken_in_part_on_request(scheme):
     model.first.requires_grad_(False)
     ddp, state = hooked(Compiled(model), scheme, {"momentum": 0.9})
     for step in range(3):
+        ddp.zero_grad()
         loss_of(ddp, step).backward()
     whole, taken = hooked(Crossed(), scheme, {"momentum": 0.9})
     refused("do not fit: ['first.bias', 'first.weight'] (partial=True", taken.load_state_dict, state.state_dict())
