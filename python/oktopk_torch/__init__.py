@@ -365,7 +365,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         gives = gives if self._scaler is None else _native.on_non_finite.infinities
         self._skips = gives == _native.on_non_finite.zeros
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
-        self._seeks_ddp = ddp is None
+        self._seeks_ddp, self._has_own_group = ddp is None, process_group is not None
         begin = functools.partial(self._begin, ddp.process_group if process_group is None and ddp else process_group, scheme,
                                   dtype, next(filter(None, faults), ""), [name for name, _ in named],
                                   [each.numel() for _, each in named], gives, **options)
@@ -440,7 +440,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         found = [each for each in gc.get_objects() if issubclass(type(each), DistributedDataParallel)
                  and any(one in self._index for one in each.module.parameters())]
         found = [each for each in found if any(one[1] is self for one in getattr(each, "_comm_hooks", [(None, self)]))]
-        if found and all(_ranks(each.process_group) != _ranks(self._group) for each in found):
+        if found and not self._has_own_group and all(_ranks(each.process_group) != _ranks(self._group) for each in found):
             raise Error(f"DDP averages over the ranks {_ranks(found[0].process_group)}, and the state over {_ranks(self._group)}: make "
                         "the state of the DDP module")
         if len(found) == 1:

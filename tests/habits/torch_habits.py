@@ -189,6 +189,11 @@ def a_state_of_the_module_inside_learns_its_ddp():
     other = DistributedDataParallel(net, process_group=pairs[0] if rank_() < 2 else pairs[1])
     other.register_comm_hook(state, oktopk_torch.hook)
     refused("make the state of the DDP module", other(torch.ones(1, 8)).sum().backward)
+    if torch.__version__ >= (2, 6):
+        replicate, net = importlib.import_module("torch.distributed._composable").replicate, nn.Linear(8, 1, bias=False)
+        replicate(net, process_group=pairs[0] if rank_() < 2 else pairs[1]).register_comm_hook(
+            oktopk_torch.state(net, ALL), oktopk_torch.hook)
+        refused("make the state of the DDP module", net(torch.ones(1, 8)).sum().backward)
     net = Line(2, 8)
     state = oktopk_torch.state(net, "topk_a(density=0.5)")
     ddp = DistributedDataParallel(net, find_unused_parameters=True)
