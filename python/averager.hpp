@@ -27,8 +27,10 @@ namespace oktopk::detail {
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
   at::Tensor buffer;
-  std::vector<int> tensors;        ///< empty for a call by key
-  std::string key;                 ///< of a call by key; a new one adds a tensor
+  std::vector<int> tensors; ///< empty for a call by key
+  std::string key;          ///< of a call by key; a new one adds a tensor
+  /// Tensors whose values lie in another order now: the i-th is that which was at the i-th index.
+  std::vector<std::pair<int, at::Tensor>> reordered;
   std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
   std::string fault;               ///< a sentence if the gradients cannot be used; the call then fails on all ranks
   std::string subject;             ///< the call, in words that ranks compare before its step; empty: they do not
@@ -136,6 +138,14 @@ public:
     bool const is_last = what.is_last;
     is_open_ = !is_last;
     last_.step_values += static_cast<double>(what.buffer.numel());
+    try { // also where the step has failed: the caller knows that it is done
+      for (auto const& [tensor, from] : what.reordered) {
+        auto const indices = torch_view<std::int64_t>(from);
+        engine_->reorder(tensor, std::span(indices.data(), indices.extent(0)));
+      }
+    } catch (...) {
+      engine_->fail(std::current_exception());
+    }
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
     if (is_last && steps_in_saved_buckets_ > 0) {

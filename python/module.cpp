@@ -399,8 +399,8 @@ PYBIND11_MODULE(_native, module) {
                             saved[3].cast<int>());
           }));
   py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
-      .def(py::init<at::Tensor, std::vector<int>, std::string, std::vector<int>, std::string, std::string, bool, bool,
-                    bool, double, std::optional<double>>());
+      .def(py::init<at::Tensor, std::vector<int>, std::string, std::vector<std::pair<int, at::Tensor>>,
+                    std::vector<int>, std::string, std::string, bool, bool, bool, double, std::optional<double>>());
   py::class_<oktopk::detail::tensor_loading>(module, "Loading")
       .def(py::init<std::vector<std::string>, std::string, std::optional<double>, bool, std::int32_t, int,
                     std::optional<double>>());

@@ -206,15 +206,15 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         others = sorted(map(repr, step - {key}))
         return Error(f"{error}{'; taken back with it: the calls of this step of ' + ', '.join(others) if others else ''}")
 
-    def _start(self, future, buffer, tensors, text, used, fault, key, subject, *, is_first=True, is_last=True, continues=False,
+    def _start(self, future, buffer, tensors, text, used, fault, key, subject, *, reordered=(), is_first=True, is_last=True, continues=False,
                loss_scale=1.0, keeps_error=False):
         step, density = self._steps.get(key, 0), None
         if is_first:
             density, failed = _called(f"the density of step {step}", self.density, step)
             fault = fault or failed
         self._started += 1
-        self._native.start(_native.Arrival(buffer, tensors, text, used, fault, subject, is_first, is_last, continues, loss_scale,
-                                           density), future, keeps_error)
+        self._native.start(_native.Arrival(buffer, tensors, text, list(reordered), used, fault, subject, is_first, is_last,
+                                           continues, loss_scale, density), future, keeps_error)
         self._steps[key] = step + is_last
         return future
 
@@ -272,7 +272,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         name, as `data_parallel` makes them."""
         state_, names, lengths = self._native.save(), self._native.names(), self._native.lengths()
         return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": state_,
-                "lengths": lengths, "steps": dict(self._steps), "density": self._was_set,
+                "lengths": lengths, "steps": dict(self._steps), 
+                "density": None if self._was_set is None else torch.tensor(self._was_set, dtype=torch.float64),  # 1.13 loads no float
                 "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
 
     def __reduce__(self):
@@ -398,9 +399,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if self._seeks_ddp:
             self._seeks_ddp = False
             self._find_ddp()
-        moved = {}
-        if not fault:
-            moved, fault = self._moved(given, parameters, buffer)
+        reordered, moved = self._reordered(given, parameters, buffer) if parameters and not _fault_of("", buffer, TYPES) else ([], "")
+        fault = fault or moved
         scale, failed = (1.0, "") if self._scaler is None else _called("the scale", self._scaler.get_scale)
         is_first, is_last = bucket.index() == 0, bucket.is_last()
         if is_first:
@@ -413,27 +413,29 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if twice is not None and not fault:
             fault = (f"the gradient of {self._names[twice]} was there before the pass, and the velocity would take it twice: call "
                      "zero_grad before, and accumulate within no_sync, the forward pass included")
-        values = _put(moved, buffer, torch.empty_like(buffer), 0) if moved else buffer
-        future = self._start(torch.futures.Future(), values, parameters, "", used, fault or failed, "",
-                             f"backward pass of state {self._number}" if compares else "", is_first=is_first, is_last=is_last,
-                             loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
-        return future.then(lambda done: _put(moved, done.wait(), buffer, 1)) if moved else future
+        return self._start(torch.futures.Future(), buffer, parameters, "", used, fault or failed, "",
+                           f"backward pass of state {self._number}" if compares else "", reordered=reordered, is_first=is_first,
+                           is_last=is_last, loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
 
-    def _moved(self, given, parameters, buffer):
-        """By the place in the bucket: shape, strides there, and those of its residual, of each parameter that has another
-        order in memory than when the state was made, for its memory_format has changed; and what is wrong with it."""
-        moved, place, begin, size = {}, 0, buffer.data_ptr(), buffer.element_size()
+    def _reordered(self, given, parameters, buffer):
+        """Of the parameters whose values lie in another order in the bucket than those of their residuals, for their memory_format
+        has changed: where each value was; and what is wrong with it."""
+        reordered, begin, size = [], buffer.data_ptr(), buffer.element_size()
         for each, number in zip(given, parameters):
-            gradient, strides = each.grad, _strides(each)
-            if gradient is not None and begin <= gradient.data_ptr() < begin + size * buffer.numel():
-                strides = _strides(gradient)  # lies in the bucket
-                if _order(each.shape, strides) != self._orders[number]:
-                    moved[place] = each.shape, strides, _strides_of(each.shape, self._orders[number])
-            elif _order(each.shape, strides) != self._orders[number]:
-                return {}, (f"the memory_format of {self._names[number]} has changed since the state was made: change it before DDP "
+            gradient, before = each.grad, self._orders[number]
+            lies_there = gradient is not None and begin <= gradient.data_ptr() < begin + size * buffer.numel()
+            strides = _strides(gradient if lies_there else each)
+            if _order(each.shape, strides) == before:
+                continue
+            if not lies_there:
+                return [], (f"the memory_format of {self._names[number]} has changed since the state was made: change it before DDP "
                             "wraps the module, or make both anew")
-            place += each.numel()
-        return moved, ""
+            steps, places = iter(before), torch.arange(each.numel())
+            was = places.as_strided(each.shape, [next(steps) if length > 1 else 1 for length in each.shape])
+            reordered.append((number, torch.empty_like(places)))
+            reordered[-1][1].as_strided(each.shape, strides).copy_(was)
+            self._orders[number] = _order(each.shape, strides)
+        return reordered, ""
 
     def _find_ddp(self):
         """The DDP module over the parameters, for a state that was made of the module inside."""
@@ -491,20 +493,6 @@ def _strides(tensor):
 def _order(shape, strides):
     """The strides that tell the order of values: a dimension of length 1 has any."""
     return tuple(step for step, length in zip(strides, shape) if length > 1)
-
-
-def _strides_of(shape, order):
-    steps = iter(order)
-    return tuple(next(steps) if length > 1 else 1 for length in shape)
-
-
-def _put(moved, values, into, which):
-    """Copies a bucket's values; those that have moved from the bucket's order into that of their residuals, or back."""
-    into.copy_(values)
-    for place, (shape, *strides) in moved.items():
-        there = into.as_strided(shape, strides[1 - which], into.storage_offset() + place)
-        there.copy_(values.as_strided(shape, strides[which], values.storage_offset() + place))
-    return into
 
 
 def _reduced_parameters(model, ddp):

@@ -9,6 +9,7 @@ import copy
 import datetime
 import gc
 import importlib
+import inspect
 import io
 import os
 import pathlib
@@ -218,7 +219,7 @@ def residuals_go_with_their_elements_into_another_memory_format():
         ddp.register_comm_hook(state, oktopk_torch.hook)
         if when == "state":
             ddp.to(memory_format=torch.channels_last)
-        weight, order = net[0].weight, state.state_dict()["orders"][0]
+        weight = net[0].weight
         went_in, came_out = torch.zeros(weight.shape), torch.zeros(weight.shape)
         for step in range(5):
             ddp.zero_grad(set_to_none=True)
@@ -226,8 +227,10 @@ def residuals_go_with_their_elements_into_another_memory_format():
             went_in += torch.autograd.grad(net(inputs).square().sum(), weight)[0]
             ddp(inputs).square().sum().backward()
             came_out += weight.grad
-        assert state.state_dict()["orders"][0] == order
-        residual = torch.empty(weight.shape).as_strided(weight.shape, order)
+        assert state.state_dict()["orders"][0] == weight.stride()
+        again = oktopk_torch.state(ddp, f"topk_a(density={density})")  # of the module as it is now
+        again.load_state_dict(state.state_dict())
+        residual = torch.empty_like(weight.detach())
         residual.as_strided((weight.numel(),), (1,)).copy_(carried(state)[0]["0.weight"])
         check_sums(residual.contiguous(), came_out.contiguous(), went_in.contiguous(), rtol=1e-3, atol=1e-2)
     ddp, _ = hooked(nn.Conv2d(3, 8, 3), ALL)
@@ -469,7 +472,7 @@ def what_numpy_gives_is_saved_as_plain_values():
     for key in (*numpy.arange(2), numpy.str_("x"), True):
         average(torch.ones(100), key=key)
     average.set_density(numpy.linspace(0.5, 0.1, 3)[1])
-    file, how = io.BytesIO(), {"weights_only": True} if torch.__version__ >= (1, 13) else {}
+    file, how = io.BytesIO(), {"weights_only": True} if "weights_only" in inspect.signature(torch.load).parameters else {}
     torch.save(average.state_dict(), file)
     file.seek(0)
     saved = torch.load(file, **how)
@@ -487,7 +490,7 @@ def a_schedule_is_a_value():
     file = io.BytesIO()
     torch.save({"hparams": made}, file)
     file.seek(0)
-    loaded = torch.load(file, weights_only=False) if torch.__version__ >= (1, 13) else torch.load(file)
+    loaded = torch.load(file, **{"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {})
     for each in (pickle.loads(pickle.dumps(made)), copy.deepcopy({"density": made})["density"], loaded["hparams"]):
         assert [each(step) for step in range(12)] == [made(step) for step in range(12)]
 

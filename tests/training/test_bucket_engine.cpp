@@ -164,6 +164,22 @@ TEST_CASE_ON(comm, ranks, "a step that fails before its first call leaves the st
   CHECK(!buckets.can_undo());
 }
 
+TEST_CASE_ON(comm, ranks, "what a tensor carries can be put into another order, in a bucket and in none") {
+  auto buckets = made(comm);
+  buckets.add(first, 0, maker(comm)); // tensor 2 of 6 values, then tensor 0 of 4
+  reduce(buckets, 0, ten);
+  auto const before = buckets.state();
+  std::vector<std::int64_t> const turned{3, 2, 1, 0};
+  buckets.reorder(0, turned);
+  CHECK(buckets.state().residual == std::vector<float>{0, 9, 8, 7, 1, 2, 3, 4, 5, 6, 0, 0});
+  CHECK(buckets.state().velocity != before.velocity);
+  CHECK(buckets.state().allreduces[0].iteration == before.allreduces[0].iteration);
+  buckets.remove(0);
+  buckets.reorder(0, turned);
+  CHECK(buckets.state().residual == before.residual);
+  CHECK(buckets.state().velocity == before.velocity);
+}
+
 TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   auto buckets = made(comm);
   buckets.add(first, 0, maker(comm));

@@ -327,6 +327,27 @@ public:
     }
   }
 
+  /// Moves the values that a tensor carries to other places of it: the i-th is then the one that was at `from[i]`, a
+  /// permutation. On all ranks alike, before the tensor's next call. Collective where the tensor is in a bucket.
+  void reorder(int tensor, std::span<std::int64_t const> from) {
+    tensor_place const& place = plan_.places[index(tensor)];
+    auto const move_in = [&](std::vector<value_type>& values, std::int64_t begin) {
+      std::vector<value_type> const before = values;
+      for (std::size_t i = 0; i < from.size() && !before.empty(); ++i) {
+        values[static_cast<std::size_t>(begin) + i] = before[static_cast<std::size_t>(begin + from[i])];
+      }
+    };
+    if (place.bucket < 0) {
+      move_in(waiting_[index(tensor)].residual, 0);
+      move_in(waiting_[index(tensor)].velocity, 0);
+      return;
+    }
+    auto state = at(place.bucket).feedback.state();
+    move_in(state.residual, place.offset);
+    move_in(state.velocity, place.offset);
+    at(place.bucket).feedback.restore(state);
+  }
+
   /// The times of the step: whoever begins a step makes them new, with an entry of each call whose gradients are there.
   overlap_times& times() { return times_; }
   overlap_times const& times() const { return times_; }
