@@ -9,6 +9,17 @@ set(oktopk_nccl_name NCCL)
 set(oktopk_xxhash_name xxHash)
 set(oktopk_zfp_name zfp)
 
+# oktopk_find_mpi(): the target MPI::MPI_CXX, where MPI is installed. A macro, for FindMPI leaves variables.
+#
+# The C++ bindings that MPI dropped with version 3 only bring warnings. Not by MPI_CXX_SKIP_MPICXX: FindMPI keeps what comes of
+# it in the cache, for the whole project, which may use them. Where a project has found MPI before, it has chosen.
+macro(oktopk_find_mpi)
+  if(NOT TARGET MPI::MPI_CXX)
+    find_package(MPI QUIET COMPONENTS CXX)
+    set(oktopk_mpi_definitions MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX) # of oktopk::mpi
+  endif()
+endmacro()
+
 # oktopk_find_optional(<component>): the target oktopk_<component>_library, where that library is installed.
 #
 # By header and library, not by the package files of the libraries: NCCL has none in all its releases; zfp's wants OpenMP
