@@ -58,9 +58,9 @@ function(oktopk_find_optional component)
   set(definitions_of_torch USE_DISTRIBUTED USE_C10D_GLOO) # as Torch's own package file has them
 
   string(TOUPPER ${component} prefix)
+  set(theirs "")
   if(component STREQUAL "torch")
     set(prefix OKTOPK_TORCH)
-    set(theirs "")
     if(TARGET torch)
       get_target_property(theirs torch INTERFACE_INCLUDE_DIRECTORIES)
     endif()

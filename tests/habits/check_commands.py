@@ -14,7 +14,8 @@ A row of *commands.toml, [[row]]:
     run            lines of sh, which stop at the first that fails, in the scratch folder
     status         of the last command: 0 unless given, or "not 0"
     says, does_not_say   texts in what the row prints; one with status "not 0" has `says`, or a misspelt command would do
-A row that ends with 77 finds something missing itself. A line of `run` knows the variables that CMakeLists.txt gives: OKTOPK (the sources), BUILD, CXX, FLAGS and LIBS (of a program
+A row that ends with 77 has found something missing itself.
+A line of `run` knows the variables that CMakeLists.txt gives: OKTOPK (the sources), BUILD, CXX, FLAGS and LIBS (of a program
 with the headers in OKTOPK), MPICXX, MPIRUN, BENCH, ADVISE, CATALOGUE. A row that has one that is not given does not run.
 `install [OPTION...]` configures oktopk and installs it in the folder prefix: PC names its oktopk.pc then.
 """
