@@ -77,7 +77,8 @@ def rows():
 
 def variables_of(row):
     """The variables that a row wants to be given."""
-    return [name for name in GIVEN if re.search(rf"\$\{{?{name}\b", row["run"])]
+    text = row["run"] + (PRELUDE if re.search(r"^\s*install\b", row["run"], re.M) else "")
+    return [name for name in GIVEN if re.search(rf"\$\{{?{name}\b", text)]
 
 
 def run(row, given):
