@@ -5,6 +5,7 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,11 +29,13 @@ class CMakeBuild(build_ext):
                    "OKTOPK_INSTALL": "OFF", "CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG",
                    # Wheels of torch bring headers and libraries along; some have the strings of C++98.
                    "CMAKE_PREFIX_PATH": pathlib.Path(torch.__file__).parent,
-                   "CMAKE_CXX_FLAGS": f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"}
+                   "CMAKE_CXX_FLAGS": f"{os.environ.get('CXXFLAGS', '')} "
+                                      f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}".strip()}
         (folder / "CMakeCache.txt").unlink(missing_ok=True)  # another torch may be installed than the last time
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, *(f"-D{key}={value}" for key, value in options.items())],
-                       check=True)
+        given = shlex.split(os.environ.get("CMAKE_ARGS", ""))  # last, so that they count
+        subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, *(f"-D{key}={value}" for key, value in options.items()),
+                        *given], check=True)
         # Without a number, --parallel goes before the variable.
         parallel = [] if "CMAKE_BUILD_PARALLEL_LEVEL" in os.environ else ["--parallel"]
         subprocess.run(["cmake", "--build", folder, "--target", "oktopk_torch_native", *parallel], check=True)

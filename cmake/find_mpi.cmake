@@ -3,14 +3,12 @@
 
 # MPI, where OKTOPK_ENABLE_MPI is ON or AUTO. Leaves ON or OFF in the variable.
 
-# The C++ bindings that MPI dropped with version 3 only bring warnings and one more library.
-set(MPI_CXX_SKIP_MPICXX ON)
 # Debian and Ubuntu name the programs of each implementation with a suffix: one wrapper, its own launcher.
 if(MPI_CXX_COMPILER MATCHES "mpi[a-zA-Z+]+\\.([a-z]+)$")
   find_program(MPIEXEC_EXECUTABLE mpirun.${CMAKE_MATCH_1})
 endif()
-find_package(MPI QUIET COMPONENTS CXX)
-if(NOT MPI_CXX_FOUND)
+oktopk_find_mpi()
+if(NOT TARGET MPI::MPI_CXX)
   if(OKTOPK_ENABLE_MPI STREQUAL "AUTO")
     message(STATUS "oktopk: no MPI for C++ was found, so the target oktopk::mpi is left out")
     set(OKTOPK_ENABLE_MPI OFF)

@@ -73,7 +73,7 @@ def test_plan(program, machine, tmp_path):
     ([], "--ranks is required"),
     (["--ranks", 4], "--length or --tensors is required"),
     (["--ranks", 4, "--length", 10, "--density", 2], "2 is not a number over 0 and at most 1"),
-    (["--ranks", 4, "--length", 10, "--rate", "nan"], "nan is not a number over 0"),
+    (["--ranks", 4, "--length", 10, "--rate", "nan"], "nan is not a finite number over 0"),
     (["--ranks", 0, "--length", 10], "--ranks"),
     (["--ranks", 4, "--length", 10, "--machine", "nowhere"], "nowhere cannot be read"),
     (["--ranks", 4, "--tensors", "nowhere"], "nowhere cannot be read"),

@@ -209,10 +209,10 @@ def test_version(mpi_program):
 
 @pytest.mark.parametrize("arguments, expected", [
     (["--algorithm", "quick"], "there are ok_topk, paper_ok_topk"),
-    (["--density", 0], "--density: 0 is no finite number over 0"),
+    (["--density", 0], "--density: 0 is not a number over 0 and at most 1"),
     (["--density", 1.5], "--density: 1.5 is not a number over 0 and at most 1"),
     (["--epochs", 0], "--epochs: 0 is no integer of at least 1"),
-    (["--lr", "nan"], "--lr: nan is no finite number over 0"),
+    (["--lr", "nan"], "--lr: nan is not a finite number over 0"),
     (["--seed", -1], "--seed: -1 is no integer of at least 0"),
     (["--dump-at", 3], "--dump-at requires --dump"),
     (["--colour", "red"], "--colour"),

@@ -14,6 +14,7 @@ A row of *commands.toml, [[row]]:
     run            lines of sh, which stop at the first that fails, in the scratch folder
     status         of the last command: 0 unless given, or "not 0"
     says, does_not_say   texts in what the row prints; one with status "not 0" has `says`, or a misspelt command would do
+A row that ends with 77 has found something missing itself.
 A line of `run` knows the variables that CMakeLists.txt gives: OKTOPK (the sources), BUILD, CXX, FLAGS and LIBS (of a program
 with the headers in OKTOPK), MPICXX, MPIRUN, BENCH, ADVISE, CATALOGUE. A row that has one that is not given does not run.
 `install [OPTION...]` configures oktopk and installs it in the folder prefix: PC names its oktopk.pc then.
@@ -76,7 +77,8 @@ def rows():
 
 def variables_of(row):
     """The variables that a row wants to be given."""
-    return [name for name in GIVEN if re.search(rf"\$\{{?{name}\b", row["run"])]
+    text = row["run"] + (PRELUDE if re.search(r"^\s*install\b", row["run"], re.M) else "")
+    return [name for name in GIVEN if re.search(rf"\$\{{?{name}\b", text)]
 
 
 def run(row, given):
@@ -95,6 +97,9 @@ def run(row, given):
             except subprocess.TimeoutExpired:
                 os.killpg(shell.pid, signal.SIGKILL)
                 printed, late = shell.communicate()[0], f"took more than {SECONDS} s"
+    if shell.returncode == MISSING:
+        print(f"{printed}not run")
+        sys.exit(MISSING)
     wanted = row.get("status", 0)
     right = shell.returncode != 0 if wanted == "not 0" else shell.returncode == wanted
     faults = [late] if late else [] if right else [f"status {shell.returncode}, and {wanted} is right"]

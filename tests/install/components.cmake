@@ -22,7 +22,7 @@ refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found
   COMMAND ${ask} -B ${scratch}/no_nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=NCCL_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 refused(SAYING "component torch cannot be provided: no libtorch with c10d was found" "are mpi, nccl, torch, xxhash and zfp"
-  COMMAND ${ask} -B ${scratch}/no_torch -D COMPONENTS=torch -D TORCH_LIBRARY=TORCH_LIBRARY-NOTFOUND
+  COMMAND ${ask} -B ${scratch}/no_torch -D COMPONENTS=torch -D OKTOPK_TORCH_LIBRARY=OKTOPK_TORCH_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 
 # says(EXPRESSION...): the last command did.
@@ -44,9 +44,9 @@ foreach(library IN ITEMS nccl torch torch_cpu c10)
   file(WRITE ${scratch}/lib${library}.so "")
 endforeach()
 set(with_nccl -D NCCL_LIBRARY=${scratch}/libnccl.so -D NCCL_INCLUDE_DIR=${CMAKE_CURRENT_LIST_DIR}/../nccl/stand_in)
-run(${ask} -B ${scratch}/found -D "COMPONENTS=nccl torch" ${with_nccl} -D TORCH_INCLUDE_DIR=${scratch}
-    -D TORCH_LIBRARY=${scratch}/libtorch.so -D TORCH_CPU_LIBRARY=${scratch}/libtorch_cpu.so
-    -D C10_LIBRARY=${scratch}/libc10.so)
+run(${ask} -B ${scratch}/found -D "COMPONENTS=nccl torch" ${with_nccl} -D OKTOPK_TORCH_INCLUDE_DIR=${scratch}
+    -D OKTOPK_TORCH_LIBRARY=${scratch}/libtorch.so -D OKTOPK_TORCH_CPU_LIBRARY=${scratch}/libtorch_cpu.so
+    -D OKTOPK_C10_LIBRARY=${scratch}/libc10.so)
 says("nccl=TRUE" "torch=TRUE" "target nccl" "target torch")
 if(output MATCHES "target mpi")
   fault("components were named, and there is oktopk::mpi, which was not among them:\n${output}")

@@ -9,7 +9,8 @@ set(configure ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/subproject -G ${gene
 # Nothing is built: other tests compile the program.
 configured_quietly(${configure} -B ${scratch}/build)
 run(${CMAKE_COMMAND} --install ${scratch}/build --prefix ${scratch}/prefix)
-file(GLOB_RECURSE installed RELATIVE ${scratch}/prefix ${scratch}/prefix/*)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/oktopk_glob.cmake)
+oktopk_glob(installed ${scratch}/prefix RECURSE RELATIVE *)
 if(NOT installed STREQUAL "share/cmake/part/partTargets.cmake;share/owner/CMakeLists.txt")
   fault("the owner's prefix has ${installed}")
 endif()
