@@ -5,7 +5,7 @@
     check_commands.py list                        the rows, each with its tier and the programs of ours that it runs
     check_commands.py run NAME [VARIABLE=VALUE]...  runs a row; status 77 where something that it needs is missing
 
-A row of *commands.toml, [[row]]:
+A row of commands.toml, [[row]]:
     name           of the test, habits.<name>
     source         who met it, public
     tier           "quick" (below a second) or "full"
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import tomllib
 
-HERE = pathlib.Path(__file__).parent
+TABLE = pathlib.Path(__file__).with_name("commands.toml")
 SECONDS = 2 * int(os.environ.get("OKTOPK_TEST_SECONDS", "120"))  # of a row
 MISSING = 77
 KEYS = {"name": str, "source": str, "tier": str, "needs": list, "program": str, "files": dict, "run": str,
@@ -66,12 +66,11 @@ def fault_of(row):
 def rows():
     """All rows by name; ends the program where one is at fault."""
     found = {}
-    for table in sorted(HERE.glob("*commands.toml")):
-        for row in tomllib.loads(table.read_text(encoding="utf-8"))["row"]:
-            fault = fault_of(row) or ("is there twice" if row["name"] in found else "")
-            if fault:
-                sys.exit(f"{table.name}: {row.get('name', row)}: {fault}")
-            found[row["name"]] = row
+    for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["row"]:
+        fault = fault_of(row) or ("is there twice" if row["name"] in found else "")
+        if fault:
+            sys.exit(f"{TABLE.name}: {row.get('name', row)}: {fault}")
+        found[row["name"]] = row
     return found
 
 
