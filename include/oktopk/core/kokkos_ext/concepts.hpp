@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/version.hpp>
+// As core/version.hpp has it, which is on a floor above: some headers come here first.
+#if __cplusplus < 202002L
+#error "oktopk needs C++20: compile with -std=c++20, or a newer standard"
+#include <needs_cxx20>
+#endif
 
 #include <Kokkos_Core.hpp>
 
