@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/cost.hpp>
+#include <oktopk/core/number_text.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/core/number_text.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
