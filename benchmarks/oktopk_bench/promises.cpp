@@ -24,7 +24,7 @@ selection_promise promise_of(Options const& how) {
     return std::visit([](auto const& choice) { return promise_of(choice.options); }, how.chosen);
   } else if constexpr (std::same_as<Options, oktopk::exact::options>) {
     return {true, 1, 1};
-  } else if constexpr (std::same_as<Options, oktopk::foreseen::options>) {
+  } else if constexpr (std::same_as<Options, oktopk::detail::foreseen_search::options>) {
     return {.exact = true, .low = 1, .high = 1, .as_rounded = true};
   } else if constexpr (std::same_as<Options, oktopk::chunked::options>) {
     return how.per_chunk == 0 ? selection_promise{.low = 1, .high = 1, .one_threshold = false}
@@ -52,8 +52,8 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
     promised.local = promise_of(how.local_select);
     promised.selects = promised.all_contribute = true;
   }
-  if constexpr (requires { how.global_select; }) {
-    promised.global = promise_of(how.global_select);
+  if constexpr (requires { how.deliver; }) {
+    promised.global = promise_of(how.deliver.global_select);
     promised.all_contribute = false;
   }
   if constexpr (requires { how.return_dropped; }) {
@@ -78,12 +78,6 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
           return true;
         },
         how.partition.chosen);
-  }
-  if constexpr (requires { how.gather.chosen; }) {
-    bool const in_ring =
-        std::visit([]<class One>(One const&) { return std::same_as<typename One::type, oktopk::ring_allgatherv>; },
-                   how.gather.chosen);
-    promised.sums = in_ring && promised.sums == coded_sums::parts ? coded_sums::pieces : promised.sums;
   }
   return promised;
 }

@@ -51,8 +51,8 @@ template <class Algorithm>
 std::vector<double> two_calls(C& comm) {
   typename Algorithm::options how{.length = 300};
   SET_IF_THERE(how.k, 24);
-  if constexpr (requires { how.gather.ratio; }) {
-    how.gather.ratio = 1; // balances
+  if constexpr (requires { how.deliver.gather.ratio; }) {
+    how.deliver.gather.ratio = 1; // balances
   }
   SET_IF_THERE(how.local_select.tau_prime, 2);
   Algorithm allreduce(E(), comm, how);

@@ -109,7 +109,7 @@ TEST_CASE("balancing that is worth no message is never done, and the widest opti
                             {.length = 8000,
                              .k = 8000,
                              .schedule = {.bucket = std::numeric_limits<int>::max()},
-                             .gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}},
+                             .deliver = {.gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}}},
                             false, as_it_is);
 }
 
@@ -119,8 +119,8 @@ TEST_CASE("periods without end are served") {
       {.length = 500,
        .k = 500,
        .local_select = {.tau_prime = never},
-       .global_select = {.tau_prime = never},
-       .partition = {.tau = never, .check_from = never}},
+       .partition = {.tau = never, .check_from = never},
+       .deliver = {.global_select = {.tau_prime = never}}},
       false, as_it_is);
 }
 

@@ -56,7 +56,7 @@ struct partitioner_that_answers_nothing : archetype_partitioner {
   template <class E, class Comm>
   struct step : archetype_partitioner::step<E, Comm> {
     using archetype_partitioner::step<E, Comm>::step;
-    void run(oktopk::call_context<E, Comm>&, host_indices);
+    void run(oktopk::call_context<E, Comm>&, host_indices, bool);
   };
 };
 struct partitioner_for_others : archetype_partitioner {
@@ -64,7 +64,7 @@ struct partitioner_for_others : archetype_partitioner {
   template <class E, class Comm>
   struct step : archetype_partitioner::step<E, Comm> {
     using archetype_partitioner::step<E, Comm>::step;
-    std::span<std::int64_t const> run(std::vector<int>&, host_indices);
+    std::span<std::int64_t const> run(std::vector<int>&, host_indices, bool);
   };
 };
 static_assert(only_undescribed<partitioner_not_made_from_options>);

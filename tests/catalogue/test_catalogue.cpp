@@ -93,11 +93,11 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
       "gtopk(format=packed, values=fixed4)");
   typename reusing::options reused;
   reused.local_select = {.tau_prime = 2, .low = 0.5};
-  reused.global_select = {.tau_prime = 2, .low = 0.5};
+  reused.deliver.global_select = {.tau_prime = 2, .low = 0.5};
   reused.partition.tau = 2;
   reused.schedule.bucket = 2;
-  reused.gather.ratio = 1.5;
-  reused.gather.message_entries = 5;
+  reused.deliver.gather.ratio = 1.5;
+  reused.deliver.gather.message_entries = 5;
   check_twin<reusing>("ok_topk(local_select=reused, global_select=reused, partition=balanced, tau=2, tau_prime=2, "
                       "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
                       reused);
@@ -108,10 +108,10 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
       "topk_a(format=packed(values=fixed2))");
   typename published::options paper;
   paper.local_select.tau_prime = 3;
-  paper.global_select.tau_prime = 3;
+  paper.deliver.global_select.tau_prime = 3;
   paper.partition.tau = 2;
   check_twin<published>("paper_ok_topk(tau=2, tau_prime=3)", paper);
-  check_twin<published>("paper_ok_topk(ratio=3)", {.gather = {.ratio = 3}});
+  check_twin<published>("paper_ok_topk(ratio=3)", {.deliver = {.gather = {.ratio = 3}}});
   check_twin<topk_a<E, C>>("topk_a");
   check_twin<topk_dsa<E, C>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
   check_twin<topk_dsa<E, C, oktopk::with_format<coo<>>>>("topk_dsa(format=coo)");

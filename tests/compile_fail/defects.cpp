@@ -181,10 +181,10 @@ template class oktopk::ok_topk<E, ranks, coo<double>>;
 
 #ifdef CASE_policies_in_wrong_places
 // expect: static assertion failed.*: oktopk: the partitioner does not serve this communicator: P::partitioner
-// A gather in the place of the partitioner: the first error must name the member of the policies.
+// A deliverer in the place of the partitioner: the first error must name the member of the policies.
 struct swapped : oktopk::default_policies {
-  using partitioner = balanced_allgatherv;
-  using gather = sampled;
+  using partitioner = oktopk::everything;
+  using deliverer = sampled;
 };
 template class oktopk::ok_topk<E, ranks, swapped>;
 #endif
@@ -203,9 +203,8 @@ template class oktopk::ok_topk<E, ranks, of_int>;
 struct incomplete {
   using format = coo<>;
   using local_selector = exact;
-  using global_selector = exact;
   using partitioner = sampled;
-  using gather = balanced_allgatherv;
+  using deliverer = oktopk::search_and_gather<exact>;
 };
 template class oktopk::ok_topk<E, ranks, incomplete>;
 #endif

@@ -7,9 +7,11 @@
 
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/format/coo.hpp>
+#include <oktopk/partition/regions.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,13 @@ struct device_part {
   Kokkos::View<value_type*, memory> values;
   oktopk::sparse_ref<index_type, value_type, memory> entries;
 };
+
+/// Contiguous regions with these boundaries, which may be of any load.
+inline oktopk::regions<execution> regions_of(std::vector<std::int64_t> const& boundaries) {
+  oktopk::regions<execution> made;
+  made.assign(execution(), boundaries, 1, std::numeric_limits<double>::infinity(), false);
+  return made;
+}
 
 template <class Value>
 sparse_vector<Value> joined(std::vector<sparse_vector<Value>> const& parts) {

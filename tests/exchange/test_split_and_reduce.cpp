@@ -88,18 +88,19 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
     auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset, how.radix > 0);
     device_part<Format> const given(selection);
     std::optional<std::int64_t> const most = how.announced ? std::nullopt : std::optional<std::int64_t>(length);
+    auto const owned = regions_of(boundaries);
     if (!how.faulty.empty()) {
       bool const bad = std::find(how.faulty.begin(), how.faulty.end(), comm.rank()) != how.faulty.end();
       auto call = call_on(counted, length);
       call.note(bad ? fault_report{fault::non_finite, comm.rank()} : fault_report{});
       mine.thrown =
-          outcome_of([&] { phase.run(call, bad ? decltype(given.entries){} : given.entries, boundaries, most); });
+          outcome_of([&] { phase.run(call, {bad ? decltype(given.entries){} : given.entries, most}, owned); });
       mine.first_fault = call.faults.report();
       mine.faulty_rank = call.faults.rank();
     }
     counted.reset();
     auto call = call_on(counted, length);
-    mine.sums = entries_of(phase.run(call, given.entries, boundaries, most).sums);
+    mine.sums = entries_of(phase.run(call, {given.entries, most}, owned).sums);
     CHECK_FALSE(call.faults);
     mine.reduce = counted.of_phase(oktopk::phase::reduce);
     mine.control = counted.of_phase(oktopk::phase::control);
@@ -274,7 +275,7 @@ TEST_CASE("radix: the entries of a rank go to the ranks next to it, and sums to 
         oktopk::radix({.radix = near}));
     device_part<oktopk::coo<>> const given(selection_of<float>(comm.rank(), 4, 0));
     auto call = call_on(noted, length);
-    phase.run(call, given.entries, boundaries, length);
+    phase.run(call, {given.entries, length}, regions_of(boundaries));
     REQUIRE(sent.size() == 3 + 3 + 1); // groups of 8, of 2 and of 1
     for (std::size_t i = 0; i < sent.size(); ++i) {
       CAPTURE(comm.rank(), i, sent[i].to);
@@ -299,7 +300,7 @@ TEST_CASE("radix: sums that overflow on the way are noted, and not sent") {
       selection.push_back(boundaries[1] + 3, comm.rank() / 2 % 2 == 0 ? largest : -largest);
       device_part<oktopk::coo<>> const given(selection);
       auto call = call_on(counted, length);
-      phase.run(call, given.entries, boundaries, length);
+      phase.run(call, {given.entries, length}, regions_of(boundaries));
       noted[static_cast<std::size_t>(comm.rank())] = call.faults.report();
     });
     std::erase_if(noted, [](fault_report const& each) { return !each; });
@@ -321,8 +322,9 @@ TEST_CASE(
     oktopk::detail::split_and_reduce<execution, counting, format, oktopk::radix> phase(oktopk::radix({.radix = 2}));
     device_part<format> const given(selection_of<float>(comm.rank(), 9, 0));
     auto call = call_on(counted, length);
-    auto const found = phase.run(call, given.entries, boundaries, length);
-    auto const own = static_cast<std::size_t>(comm.rank());
+    auto const owned = regions_of(boundaries);
+    auto const found = phase.run(call, {given.entries, length}, owned);
+    oktopk::region const own = found.order->region_of(found.place);
     std::vector<std::int64_t> indices;
     for (auto const& losses : {found.losses_below, found.losses_above}) {
       for (auto const& each : losses) {
@@ -335,8 +337,9 @@ TEST_CASE(
     for (auto const& each : found.losses_below) {
       below += each.size();
     }
-    CHECK(std::ranges::lower_bound(indices, boundaries[own]) - indices.begin() == below);
-    CHECK(std::ranges::lower_bound(indices, boundaries[own + 1]) - indices.begin() == below);
+    CHECK(std::ranges::lower_bound(indices, own.begin) - indices.begin() == below);
+    CHECK(std::ranges::lower_bound(indices, own.end) - indices.begin() == below);
+    CHECK(found.order->restored(own.begin) == owned.region_of(comm.rank()).begin);
     CHECK_FALSE(indices.empty());
   });
 }

@@ -41,7 +41,7 @@ selection_rule rule_of(std::string_view name, Policy const& how) {
   for (auto const& [each, which] : names) {
     rule.how = each == name ? which : rule.how;
   }
-  if (name == oktopk::foreseen::name()) {
+  if (name == oktopk::foreseen<>::name()) {
     rule.how = choice::exact;
     rule.foresees = true;
   }
@@ -131,12 +131,12 @@ facts facts_of(std::string name, typename Allreduce::options const& how) {
     std::string const one = between(state, "local selection (", ',');
     about.local = rule_of_options(one.empty() ? between(state, "(local ", ',') : one, how.local_select);
   }
-  if constexpr (requires { how.global_select; }) {
+  if constexpr (requires { how.deliver; }) {
     about.kind = family::ok_topk;
-    about.global = rule_of_options(between(state, "global ", ','), how.global_select);
+    about.global = rule_of_options(between(state, "global ", ','), how.deliver.global_select);
     take_partition(about, how.partition);
     take_schedule(about, how.schedule);
-    take_gather(about, how.gather);
+    take_gather(about, how.deliver.gather);
   } else if constexpr (requires { how.return_dropped; }) {
     about.kind = family::gtopk;
     about.return_dropped = how.return_dropped;

@@ -46,9 +46,9 @@ std::vector<subject> typed_subjects() {
       typed_subject<with<topk_dsa, coo_or_dense<>, reused>>("topk_dsa of reused", {.schedule = {.bucket = 2}}),
       typed_subject<with<gtopk, coo<>, reused>>("gtopk of reused", {.local_select = {.tau_prime = 2}}),
       typed_subject<ok_topk<wide, reused, reused>>("ok_topk double int64", {.local_select = {.tau_prime = 3},
-                                                                            .global_select = {.tau_prime = 3},
                                                                             .partition = {.tau = 4},
-                                                                            .schedule = {.bucket = 100}}),
+                                                                            .schedule = {.bucket = 100},
+                                                                            .deliver = {.global_select = {.tau_prime = 3}}}),
       typed_subject<ok_topk<narrow, unguarded_threshold, exact, oktopk::balanced>>(
           "ok_topk double int32", {.local_select = {.tau_prime = 3}, .partition = {.tau = 2}}),
       typed_subject<ok_topk<packed<double, i64>, gaussian, exact, uniform>>("ok_topk double packed"),

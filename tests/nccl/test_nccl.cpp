@@ -84,7 +84,7 @@ seen calls_over(Comm inner) {
   typename Algorithm<oktopk::counted<Comm>>::options how;
   how.length = length;
   SET_IF_THERE(how.k, 90);
-  SET_IF_THERE(how.gather.ratio, 1);
+  SET_IF_THERE(how.deliver.gather.ratio, 1);
   Algorithm<oktopk::counted<Comm>> allreduce(device(), comm, how);
   seen all;
   for (int iteration = 0; iteration < 4; ++iteration) {

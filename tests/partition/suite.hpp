@@ -26,7 +26,7 @@ struct outcome {
 /// What each rank gets; `selected(rank)` is its selection.
 template <class Partitioner>
 std::vector<outcome> partition(int ranks, std::int64_t length, std::function<selection(int)> const& selected,
-                               Partitioner const& how = Partitioner()) {
+                               Partitioner const& how = Partitioner(), bool were_uneven = false) {
   std::vector<outcome> all(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
@@ -35,7 +35,7 @@ std::vector<outcome> partition(int ranks, std::int64_t length, std::function<sel
     auto call = call_on(counted, length);
     typename Partitioner::template step<execution, counting> step(how);
     auto const boundaries =
-        step.run(call, oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)));
+        step.run(call, oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)), were_uneven);
     mine.boundaries.assign(boundaries.begin(), boundaries.end());
     mine.traffic = counted.total();
   });
@@ -69,17 +69,46 @@ inline selection scattered(std::uint64_t seed, int rank, std::int64_t length, st
   return chosen;
 }
 
+/// The entries of a selection, in the order of regions and back.
+template <class Partitioner>
+void check_order(Partitioner const& how, std::vector<std::int64_t> const& boundaries, selection const& chosen) {
+  execution const exec;
+  oktopk::regions<execution> owned;
+  owned.assign(exec, boundaries, how.blocks(), how.most_load(), true);
+  CHECK(owned.are_new());
+  auto const indices = to_view(chosen);
+  auto const values = to_view(std::vector<double>(chosen.begin(), chosen.end()));
+  oktopk::sparse_ref<std::int64_t, double, memory> const list(indices.data(), values.data(), std::ssize(chosen));
+  oktopk::detail::entries_buffer<std::int64_t, double, execution> there("there");
+  oktopk::detail::entries_buffer<std::int64_t, double, execution> back("back");
+  auto const arranged = owned.arranged(exec, list, there);
+  auto const places = entries_of(arranged);
+  CHECK(std::is_sorted(places.indices.begin(), places.indices.end()));
+  for (std::size_t i = 0; i < places.indices.size(); ++i) { // a value is its index in the gradient
+    auto const index = static_cast<std::int64_t>(places.values[i]);
+    oktopk::region const of_owner = owned.region_of(owned.owner(index));
+    CHECK((of_owner.begin <= places.indices[i] && places.indices[i] < of_owner.end));
+    CHECK(owned.restored(places.indices[i]) == index);
+  }
+  CHECK(entries_of(owned.restored(exec, arranged, back)).indices == chosen);
+}
+
 /// Promise 1: boundaries ascend from 0 to the length and are the same on all ranks and in every run, whatever is
 /// selected. Promise 2: no rank sends more than the bound, and one rank alone sends nothing.
+///
+/// Promise 3: each index has one owner, and lists come back from the order of the regions as they were.
 template <class Partitioner>
 void check_boundaries(Partitioner const& how, int ranks, std::int64_t length,
                       std::function<selection(int)> const& selected) {
   auto const boundaries = checked<Partitioner>(ranks, length, selected, how);
   CHECK((checked<Partitioner>(ranks, length, selected, how) == boundaries));
-  for (auto const& each : partition<Partitioner>(ranks, length, selected, how)) {
-    CHECK(each.traffic.words_sent() <= how.bound_words(ranks));
-    CHECK((ranks > 1 || each.traffic.messages_sent == 0));
+  for (bool const were_uneven : {false, true}) {
+    for (auto const& each : partition<Partitioner>(ranks, length, selected, how, were_uneven)) {
+      CHECK(each.traffic.words_sent() <= how.bound_words(ranks, 0, were_uneven));
+      CHECK((ranks > 1 || each.traffic.messages_sent == 0));
+    }
   }
+  check_order(how, boundaries, selected(0));
 }
 
 /// All that `partitioner` promises; see there.

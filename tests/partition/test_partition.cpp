@@ -237,7 +237,7 @@ TEST_CASE("sampled regions are made anew when a region would get too much, on al
         return oktopk::array_ref<std::int64_t const, memory>(view.data(), view.extent(0));
       };
       auto const before = to_view(crowded(comm.rank(), length, 1000));
-      auto const found = step.run(call, as_array(before));
+      auto const found = step.run(call, as_array(before), false);
       std::vector<std::int64_t> const boundaries(found.begin(), found.end());
       counted.reset();
       CHECK(step.fits(call, as_array(before), boundaries));
@@ -258,9 +258,9 @@ TEST_CASE("sampled regions are due early, and are checked where k is large for t
   }
   CHECK((due == std::vector<std::int64_t>{0, 1, 2, 4, 8, 16, 20, 40, 60}));
   double const once = oktopk::detail::allreduce_words_at_most(8, 8);
-  CHECK(how.bound_words(8, 3 * 32768 - 1) == 3 * once);
-  CHECK(how.bound_words(8, 3 * 32768) == how.bound_words(8));
-  CHECK(how.bound_words(8) > 100 * once);
+  CHECK(how.bound_words(8, 3 * 32768 - 1, false) == 3 * once);
+  CHECK(how.bound_words(8, 3 * 32768, false) > 100 * once);
+  CHECK(how.bound_words(8, 3 * 32768 - 1, true) == how.bound_words(8, 3 * 32768, false));
   oktopk::in_process::run(8, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
     auto call = call_on(counted, 1000);

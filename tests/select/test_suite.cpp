@@ -40,5 +40,5 @@ TEST_CASE("gathered_threshold is a selector of several ranks") {
 }
 
 TEST_CASE("foreseen is a selector, also where nothing is gathered before") {
-  check_selector(oktopk::foreseen(), {.exactly_k = true});
+  check_selector(oktopk::detail::foreseen_search(), {.exactly_k = true});
 }

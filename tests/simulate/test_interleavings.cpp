@@ -92,7 +92,7 @@ template <class Algorithm = oktopk::ok_topk<E, in_process_communicator>>
 void explore_ok_topk(int ranks, int calls, bool yields_at_messages) {
   auto const seen = explore<numbers>(ranks, yields_at_messages, [&](in_process_communicator comm) {
     typename Algorithm::options how{.length = 24, .k = 6};
-    how.gather.ratio = 1; // balances
+    how.deliver.gather.ratio = 1; // balances
     Algorithm allreduce(E(), comm, how);
     numbers found;
     for (int call = 0; call < calls; ++call) {

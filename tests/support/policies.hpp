@@ -13,10 +13,9 @@ template <class Format, class Local = oktopk::exact, class Global = oktopk::exac
 struct policies_of : oktopk::default_policies {
   using format = Format;
   using local_selector = Local;
-  using global_selector = Global;
   using partitioner = Partitioner;
   using schedule = Schedule;
-  using gather = Gather;
+  using deliverer = oktopk::search_and_gather<Global, Gather>;
 };
 
 /// Thresholds that are reused, local and global.

@@ -42,8 +42,8 @@ another_kind::options another_options() {
   return {.length = another_length,
           .k = 300,
           .local_select = {.tau_prime = 4},
-          .global_select = {.tau_prime = 4},
-          .partition = {.tau = 3}};
+          .partition = {.tau = 3},
+          .deliver = {.global_select = {.tau_prime = 4}}};
 }
 
 Kokkos::View<float*, memory> gradient_of(std::int64_t length, int rank, int iteration) {

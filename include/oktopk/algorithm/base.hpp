@@ -141,15 +141,15 @@ struct selection_state {
 };
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
-template <gradient_value Value, selector LocalSelector, class GlobalSelector>
+template <gradient_value Value, selector LocalSelector, class Deliverer>
 struct ok_topk_state {
   std::int64_t iteration = 0;
   typename LocalSelector::template state<Value> local;
-  typename GlobalSelector::template state<Value> global;
-  std::vector<std::int64_t> boundaries; ///< P+1 of them after the first call
+  typename Deliverer::template state<Value> global;
+  std::vector<std::int64_t> boundaries; ///< P+1 of them; none before the first call, and after one of uneven regions
 
   static std::string type_name() {
-    return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
+    return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(Deliverer::name()) +
            ", " + std::to_string(8 * sizeof(Value)) + "-bit values)";
   }
 
@@ -157,7 +157,7 @@ struct ok_topk_state {
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
     LocalSelector::template state<Value>::each_part(state.local, visit);
-    GlobalSelector::template state<Value>::each_part(state.global, visit);
+    Deliverer::template state<Value>::each_part(state.global, visit);
     visit(state.boundaries);
   }
 };
@@ -166,8 +166,7 @@ template <class Policies>
 using selection_state_of = selection_state<typename Policies::format::value_type, typename Policies::local_selector>;
 
 template <class Policies>
-using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector,
-                                       typename Policies::global_selector>;
+using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector, typename Policies::deliverer>;
 
 /// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the accumulator, select from it.
 ///
@@ -197,12 +196,13 @@ public:
 
   /// Returns the selection, valid until the next run; empty if this rank has a fault.
   template <communicator Comm, class Input>
-  entries_type run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
+  contribution<Format, E> run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
     profiling_region const profiled("oktopk::local_selection");
     stopwatch const timed(call.statistics.select_seconds);
+    auto const most = most_selected(call.k, call.length);
     call.note(check_accumulator(accumulator, call.length));
     if (call.faults) {
-      return {};
+      return {{}, most};
     }
     auto const source = as_source<index_type, value_type, E>(accumulator);
     selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
@@ -219,12 +219,12 @@ public:
       call.note({fault::non_finite, bad});
     }
     if (call.faults) {
-      return {};
+      return {{}, most};
     }
     selected_ = chosen.entries.size();
     call.statistics.local_selected = selected_;
     call.statistics.local_reevaluated = chosen.reevaluated;
-    return chosen.entries;
+    return {chosen.entries, most};
   }
 
 private:

@@ -276,10 +276,10 @@ private:
   message_group<Comm> messages_;
   message_buffer<E> incoming_{"oktopk::reduction_tree::incoming"};
   message_buffer<E> outgoing_{"oktopk::reduction_tree::outgoing"};
-  selection_workspace<index_type, value_type, E> decoded_;
-  selection_workspace<index_type, value_type, E> dropped_;
+  entries_buffer<index_type, value_type, E> decoded_{"oktopk::gtopk::decoded"};
+  entries_buffer<index_type, value_type, E> dropped_{"oktopk::gtopk::dropped"};
   selection_workspace<index_type, value_type, E> kept_;
-  selection_workspace<index_type, value_type, E> losses_;
+  entries_buffer<index_type, value_type, E> losses_{"oktopk::gtopk::losses"};
   region_sum<index_type, value_type, E> sum_;
   region_sum<index_type, value_type, E> dropped_sum_;
 };
@@ -350,7 +350,7 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     return base::make_call("oktopk::gtopk", [&](call_context<E, Comm>& call, typename base::state_type& next) {
-      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
+      entries_type const selection = base::local_selection_.run(call, accumulator, next.local).entries;
       auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
       auto const tree = reduction_tree_.run(call, selection, own, return_dropped_);
       // In the published form the dropped sums are lost; the parts that messages rounded off the result are not.

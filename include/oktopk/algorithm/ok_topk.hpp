@@ -5,10 +5,8 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
-#include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/global_selection.hpp>
+#include <oktopk/exchange/losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/partition/region_order.hpp>
 #include <oktopk/partition/sampled.hpp>
 
 #include <utility>
@@ -36,10 +34,9 @@ class ok_topk : detail::checked_policies<E, Comm, Policies>,
   using base = selecting_base<E, Comm, Policies, detail::ok_topk_state_of>;
   using typename base::format_type;
   using typename base::local_selector_type;
-  using global_selector_type = typename Policies::global_selector;
   using partitioner_type = typename Policies::partitioner;
   using schedule_type = typename Policies::schedule;
-  using gather_type = typename Policies::gather;
+  using deliverer_type = typename Policies::deliverer;
 
 public:
   using typename base::index_type;
@@ -50,24 +47,22 @@ public:
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
   /// the same on all ranks. The extent of a view takes a cast: `static_cast<std::int64_t>(view.extent(0))`.
   struct options {
-    detail::element_count length = 0;                       ///< of the accumulators
-    std::optional<detail::element_count> k{};               ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
-    typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums
-    typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are made again
-    typename schedule_type::options schedule{};             ///< line 8: how entries reach the owners
-    typename gather_type::options gather{};                 ///< line 13: how parts reach all ranks
-    format_type format{};                                   ///< of the entries on the wire
+    detail::element_count length = 0;                     ///< of the accumulators
+    std::optional<detail::element_count> k{};             ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};                      ///< k / length, in (0, 1]; k is rounded, and at least 1
+    typename local_selector_type::options local_select{}; ///< lines 2 to 4: which entries of a rank
+    typename partitioner_type::options partition{};       ///< lines 5 to 7: how often regions are made again
+    typename schedule_type::options schedule{};           ///< line 8: how entries reach the owners
+    typename deliverer_type::options deliver{};           ///< lines 9 to 13: which of the sums, and how they reach all
+    format_type format{};                                 ///< of the entries on the wire
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
       visit("format", how.format, "entries on the wire");
       visit("local", how.local_select, "selection of a rank's own entries");
-      visit("global", how.global_select, "selection among the sums");
       visit("partition", how.partition, "regions of the ranks");
       visit("reduce", how.schedule, "how entries reach the owners of their regions");
-      visit("gather", how.gather, "how parts reach all ranks");
+      deliverer_type::options::each_option(how.deliver, visit);
     }
   };
 
@@ -87,28 +82,25 @@ public:
   /// that was more than k. For a format of another size: the most that it takes for as many entries and messages.
   double bound_words() const {
     int const ranks = base::comm_.size();
-    double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
-    return (split_and_reduce_.bound_words(ranks, length_, k_, to_others, local_selection_.most_selected(k_, length_)) +
-            foreseen_gather_.bound_words(ranks, length_, k_) + global_selection_.bound_words(ranks, length_, k_) +
-            balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
-               .total(base::comm_) +
-           detail::partition_words(partitioner_, ranks, k_);
+    double const brought = static_cast<double>(local_selection_.most_sent(k_));
+    call_size const size{ranks,
+                         length_,
+                         k_,
+                         local_selection_.most_sent(k_),
+                         local_selection_.most_selected(k_, length_),
+                         brought * ((ranks - 1.0) / ranks)};
+    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(size)).total(base::comm_) +
+           space_repartition_.bound_words(ranks, k_, base::state_.iteration, base::state_.boundaries);
   }
 
   /// The work of a steady call, for even selections; repartitions are too rare to count.
   static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    detail::call_cost const selecting{.selected = n, .passes = 1};
-    double const sums = detail::expected_union(ranks, k, n) / ranks;
-    detail::call_cost const reducing =
-        decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k);
-    if (auto const foreseen = decltype(foreseen_gather_)::expected_cost(global_selector_type(how.global_select),
-                                                                        how.format, ranks, n, sums, k)) {
-      return selecting + reducing + *foreseen;
-    }
-    return selecting + reducing + decltype(global_selection_)::expected_cost(ranks, sums, k) +
-           decltype(balance_and_allgatherv_)::expected_cost(gather_type(how.gather), how.format, ranks, n, k);
+    return detail::call_cost{.selected = n, .passes = 1} +
+           decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
+           decltype(deliver_)::expected_cost(deliverer_type(how.deliver), how.format, ranks, n,
+                                             detail::expected_union(ranks, k, n) / ranks, k);
   }
 
   /// As in `gradient_allreduce`.
@@ -131,32 +123,25 @@ private:
   template <class Input>
   update_type const& iterate(Input const& accumulator);
 
-  partitioner_type partitioner_;
-  typename partitioner_type::template step<E, Comm> space_repartition_;
-  detail::region_order<E, index_type, value_type, partitioner_type> region_order_;
+  detail::space_repartition<E, Comm, partitioner_type> space_repartition_;
   detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
-  detail::foreseen_gather<E, Comm, format_type, global_selector_type> foreseen_gather_;
-  detail::global_selection<E, Comm, format_type, global_selector_type> global_selection_;
-  typename gather_type::template step<E, Comm, format_type> balance_and_allgatherv_;
-  detail::contributed_indices<E, index_type> contributed_indices_;
-  detail::rounding_losses<E, format_type> rounding_losses_;
+  typename deliverer_type::template step<E, Comm, format_type> deliver_;
+  detail::entries_buffer<index_type, value_type, E> restored_{"oktopk::ok_topk::restored"};
+  detail::contributed_indices<E, index_type> contributed_;
+  detail::rounding_losses<E, format_type> losses_;
 };
 
 template <class E, class Comm, class Policies>
 ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char const* name)
     : base(std::move(exec), std::move(comm), how, name,
            [&](agreement& terms) {
-             detail::check_policy("global selector", global_selector_type(how.global_select), terms);
              detail::check_policy("partitioner", partitioner_type(how.partition), terms);
              detail::check_policy("schedule", schedule_type(how.schedule), terms);
-             detail::check_policy("gather", gather_type(how.gather), terms);
+             detail::check_policy("deliverer", deliverer_type(how.deliver), terms);
            }),
-      partitioner_(how.partition), space_repartition_(partitioner_),
-      region_order_(partitioner_, length_, base::comm_.size()),
-      split_and_reduce_(schedule_type(how.schedule), how.format),
-      foreseen_gather_(global_selector_type(how.global_select), how.format),
-      global_selection_(global_selector_type(how.global_select)),
-      balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
+      space_repartition_(partitioner_type(how.partition)),
+      split_and_reduce_(schedule_type(how.schedule), how.format), deliver_(deliverer_type(how.deliver), how.format),
+      losses_(how.format) {
 }
 
 template <class E, class Comm, class Policies>
@@ -169,34 +154,19 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
   return base::make_call("oktopk::ok_topk", [&](call_context<E, Comm>& call, typename base::state_type& next) {
     // Lines 2 to 4: th_re_evaluate, and the values that reach the threshold.
     auto const local_topk = local_selection_.run(call, accumulator, next.local);
-    // Lines 5 to 7: space_repartition.
-    if (partitioner_.due(call.iteration) || next.boundaries.empty() ||
-        !detail::regions_fit(space_repartition_, call, local_topk.indices, next.boundaries)) {
-      detail::profiling_region const repartitioning("oktopk::space_repartition");
-      auto const found = space_repartition_.run(call, local_topk.indices);
-      next.boundaries.assign(found.begin(), found.end());
-      call.statistics.repartitioned = true;
-    }
+    // Lines 5 to 7.
+    auto const& regions = space_repartition_.run(call, local_topk.entries.indices, next.boundaries);
     // Line 8.
-    auto const most_selected = local_selection_.most_selected(k_, length_);
-    auto const reduced_topk =
-        split_and_reduce_.run(call, region_order_.selection(call.exec, local_topk), next.boundaries, most_selected);
-    region_order_.translate_overflow(call);
+    auto const reduced_topk = split_and_reduce_.run(call, local_topk, regions);
     // Lines 9 to 13: th_re_evaluate of the sums, the sums that reach the threshold, and balance_and_allgatherv.
-    auto u = foreseen_gather_.run(call, reduced_topk.sums, next.boundaries, next.global);
-    if (!u) {
-      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
-      auto const gathered = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
-      call.statistics.balanced = gathered.balanced;
-      u = {gathered.entries, global_topk.entries, global_topk.counts};
-    }
-    // Line 14: the local indexes that are among the global ones.
-    auto const all = region_order_.result(call.exec, u->all);
-    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, all.indices);
-    // The rounding errors of a lossy format. Each rank returns those of its own messages.
-    auto const losses = rounding_losses_.run(call, reduced_topk, u->own, u->all, u->counts);
+    auto const u = deliver_.run(call, reduced_topk, regions, next.global);
+    space_repartition_.learn(call, next.boundaries);
+    // Line 14: the local indexes that are among the global ones; and what a lossy format has rounded off.
+    auto const all = regions.restored(call.exec, u.all, restored_);
+    auto const indexes = contributed_.run(call.exec, local_topk.entries.indices, all.indices);
+    auto const losses = losses_.run(call, reduced_topk, u, all, regions);
     // Line 15.
-    return update_type(all, indexes, region_order_.losses(call.exec, losses));
+    return update_type(all, indexes, losses);
   });
 }
 /// @endcond

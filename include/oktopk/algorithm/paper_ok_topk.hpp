@@ -87,9 +87,8 @@ struct paper_allgatherv : balanced_allgatherv {
 /// buckets; balance above 4 x the mean; COO.
 struct paper_policies : default_policies {
   using local_selector = unguarded_threshold;
-  using global_selector = gathered_threshold;
   using partitioner = balanced;
-  using gather = detail::paper_allgatherv;
+  using deliverer = search_and_gather<gathered_threshold, detail::paper_allgatherv>;
 };
 
 /// Ok-Topk as published, under a name of its own. For comparison: it exceeds 6k(P-1)/P words on re-evaluating

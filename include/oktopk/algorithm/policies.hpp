@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/global_selection.hpp>
+#include <oktopk/exchange/deliver.hpp>
+#include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/exact.hpp>
@@ -11,21 +11,18 @@
 namespace oktopk {
 
 struct sampled;
-struct rotated;
-struct balanced_allgatherv;
 
 /// The policy of each step of `ok_topk`; other algorithms use the first two. For another one, derive and name it:
 ///
 ///     struct my_policies : oktopk::default_policies {
-///       using gather = my_gather;
+///       using partitioner = my_partitioner;
 ///     };
 struct default_policies {
-  using format = coo<>;               ///< entries on the wire, and the types of values and indices
-  using local_selector = exact;       ///< lines 2 to 4 of Algorithm 1: which entries of a rank
-  using global_selector = exact;      ///< lines 9 to 12: which of the sums
-  using partitioner = sampled;        ///< lines 5 to 7: who owns which region
-  using schedule = rotated;           ///< line 8: how entries reach the owners of their regions
-  using gather = balanced_allgatherv; ///< line 13: how parts reach all ranks
+  using format = coo<>;                       ///< entries on the wire, and the types of values and indices
+  using local_selector = exact;               ///< lines 2 to 4 of Algorithm 1: which entries of a rank
+  using partitioner = sampled;                ///< lines 5 to 7: who owns which region
+  using schedule = rotated;                   ///< line 8: how entries reach the owners of their regions
+  using deliverer = search_and_gather<exact>; ///< lines 9 to 13: which of the sums reach which ranks
 };
 
 /// The same policies with another format.
@@ -49,17 +46,13 @@ template <class P>
 concept has_local_selector = requires { typename P::local_selector; } && selector<typename P::local_selector>;
 
 template <class P, class E, class Comm>
-concept has_global_selector = requires { typename P::global_selector; } &&
-                              global_selector<typename P::global_selector, E, Comm, typename P::format>;
-
-template <class P, class E, class Comm>
 concept has_partitioner = requires { typename P::partitioner; } && partitioner<typename P::partitioner, E, Comm>;
 
 template <class P>
 concept has_schedule = requires { typename P::schedule; } && schedule<typename P::schedule>;
 
 template <class P, class E, class Comm>
-concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
+concept has_deliverer = requires { typename P::deliverer; } && deliverer<typename P::deliverer, E, Comm, typename P::format>;
 
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
 /// argument that does not fit.
@@ -81,14 +74,11 @@ struct checked_selection : checked_ranks<E, Comm> {
 
 template <class E, class Comm, class Policies>
 struct checked_policies : checked_selection<E, Comm, Policies> {
-  static_assert(
-      has_global_selector<Policies, E, Comm>,
-      "oktopk: the global selector does not select among the ranks: P::global_selector is no global_selector");
   static_assert(has_partitioner<Policies, E, Comm>,
                 "oktopk: the partitioner does not serve this communicator: P::partitioner is no partitioner");
   static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
-  static_assert(has_gather<Policies, E, Comm>,
-                "oktopk: the gather does not serve this communicator: P::gather is no gather_policy");
+  static_assert(has_deliverer<Policies, E, Comm>,
+                "oktopk: the deliverer does not serve this communicator: P::deliverer is no deliverer");
 };
 
 } // namespace detail

@@ -77,7 +77,7 @@ public:
       if (detail::confuses_objects(comm_)) {
         base::gather_counts_.compare_calls(call);
       }
-      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
+      entries_type const selection = base::local_selection_.run(call, accumulator, next.local).entries;
       if (call.faults) {
         detail::fill_array("oktopk::random_mask::fill", exec_, sums_.data(), k_,
                            std::numeric_limits<value_type>::quiet_NaN());

@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/exchange/losses.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
@@ -78,7 +78,7 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     return base::make_call("oktopk::topk_a", [&](call_context<E, Comm>& call, typename base::state_type& next) {
-      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      entries_type const selection = local_selection_.run(call, accumulator, next.local).entries;
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
       largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
       entries_type const selections = allgatherv_.run(call, selection, sizes);

@@ -5,13 +5,14 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
-#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
-#include <oktopk/partition/uniform.hpp>
+#include <oktopk/partition/regions.hpp>
 
-#include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -28,7 +29,6 @@ class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_
   using typename base::format_type;
 
 public:
-  using typename base::entries_type;
   using typename base::update_type;
 
   struct options {
@@ -51,40 +51,30 @@ public:
   topk_dsa(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how, "topk_dsa",
              [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); }),
-        split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), rounding_losses_(how.format) {
-    boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
-    detail::even_regions(length_, boundaries_);
+        split_and_reduce_(rotated(how.schedule), how.format), deliver_(everything(), how.format), losses_(how.format) {
+    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(comm_.size()) + 1);
+    detail::even_regions(length_, boundaries);
+    regions_.assign(base::exec_, boundaries, 1, std::numeric_limits<double>::infinity(), true);
   }
 
   /// 2k words of selection, since all of it may lie in regions of other ranks; the words of the format for the sums of
   /// a region, at most n(P-1)/P in all if it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes.
   /// For even selections this is the upper end of Table 1, (2k+n)(P-1)/P.
   double bound_words() const {
-    int const ranks = comm_.size();
-    if (ranks == 1) {
-      return 0;
-    }
-    std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
-    std::int64_t const selected = local_selection_.most_sent(k_);
-    bool const bounded = local_selection_.selector().bounded();
-    std::int64_t const most_sums = selected > width / ranks ? width : selected * ranks;   // no more than the region has
-    std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
-    return (split_and_reduce_.bound_words(ranks, length_, k_, static_cast<double>(selected),
-                                          local_selection_.most_selected(k_, length_)) +
-            detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
-        .total(comm_);
+    std::int64_t const brought = local_selection_.most_sent(k_);
+    call_size const size{comm_.size(), length_, k_, brought, local_selection_.most_selected(k_, length_),
+                         static_cast<double>(brought)};
+    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(size)).total(comm_);
   }
 
   /// The work of a steady call, for selections that fall independently.
   static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    double const sums = detail::expected_union(ranks, k, n);
-    detail::call_cost const selecting{
-        .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
-    return selecting +
+    return detail::call_cost{.selected = n, .passes = 1} +
            decltype(split_and_reduce_)::expected_cost(how.format, rotated(how.schedule), ranks, how.length, k) +
-           decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
+           decltype(deliver_)::expected_cost(everything(), how.format, ranks, n,
+                                             detail::expected_union(ranks, k, n) / ranks, k);
   }
 
   /// As in `gradient_allreduce`.
@@ -94,30 +84,25 @@ public:
   template <accumulator_input<typename base::index_type, typename base::value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     return base::make_call("oktopk::topk_dsa", [&](call_context<E, Comm>& call, typename base::state_type& next) {
-      entries_type const selection = local_selection_.run(call, accumulator, next.local);
-      auto const reduced =
-          split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
-      std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
-      largest_region_ = *std::max_element(sizes.begin(), sizes.end());
-      auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
-      entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
-      entries_type const losses = rounding_losses_.run(call, reduced, reduced.sums, sums, sizes);
-      return update_type(sums, selection.indices, losses);
+      auto const selection = local_selection_.run(call, accumulator, next.local);
+      auto const reduced = split_and_reduce_.run(call, selection, regions_);
+      detail::no_state none;
+      auto const sums = deliver_.run(call, reduced, regions_, none);
+      auto const losses = losses_.run(call, reduced, sums, sums.all, regions_);
+      return update_type(sums.all, selection.entries.indices, losses);
     });
   }
 
 private:
   using base::comm_;
-  using base::gather_counts_;
   using base::k_;
   using base::length_;
   using base::local_selection_;
 
-  std::vector<std::int64_t> boundaries_;
-  std::int64_t largest_region_ = 0; // sums in it, in the last call
+  regions<E> regions_;
   detail::split_and_reduce<E, Comm, format_type, rotated> split_and_reduce_;
-  encoded_allgatherv<E, Comm, format_type> allgatherv_;
-  detail::rounding_losses<E, format_type> rounding_losses_;
+  everything::step<E, Comm, format_type> deliver_;
+  detail::rounding_losses<E, format_type> losses_;
 };
 
 /// Deduces from options in braces, as `ok_topk` does.

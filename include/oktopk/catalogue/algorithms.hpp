@@ -86,8 +86,8 @@ std::string policies_of(Options const& how) {
   if constexpr (requires { how.local_select.chosen; }) {
     text += "local_select=" + detail::names_of(local_selectors)[how.local_select.chosen.index()];
   }
-  if constexpr (requires { how.global_select.chosen; }) {
-    text += ", global_select=" + detail::names_of(global_selectors)[how.global_select.chosen.index()];
+  if constexpr (requires { how.deliver.global_select.chosen; }) {
+    text += ", global_select=" + detail::names_of(global_selectors)[how.deliver.global_select.chosen.index()];
   }
   return text;
 }
@@ -246,10 +246,9 @@ struct coded_scheme {
 template <sparse_format Format>
 struct any_policies : with_format<Format> {
   using local_selector = any_local_selector;
-  using global_selector = any_global_selector;
   using partitioner = any_partitioner;
   using schedule = any_schedule;
-  using gather = any_gather;
+  using deliverer = any_deliverer;
 };
 
 template <execution_space E, communicator Comm, sparse_format Format>

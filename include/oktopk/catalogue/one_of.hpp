@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/deliver.hpp>
 #include <oktopk/exchange/foreseen.hpp>
-#include <oktopk/exchange/global_selection.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/values/concept.hpp>
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/concept.hpp>
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -87,7 +87,7 @@ protected:
         chosen.index(), [&](auto which) { step_.template emplace<which() + 1>(std::get<which()>(chosen), more...); });
   }
 
-  /// What `action(step)` gives.
+  /// What `action(step, which)` gives.
   template <class Action>
   auto with_step(Action const& action) {
     return result_with(step_, action);
@@ -100,8 +100,9 @@ protected:
 private:
   template <class Chosen, class Action>
   static auto result_with(Chosen& step, Action const& action) {
-    decltype(action(std::get<1>(step))) result{};
-    with_index<sizeof...(Steps)>(step.index() - 1, [&](auto which) { result = action(std::get<which() + 1>(step)); });
+    decltype(action(std::get<1>(step), std::integral_constant<std::size_t, 0>())) result{};
+    with_index<sizeof...(Steps)>(step.index() - 1,
+                                 [&](auto which) { result = action(std::get<which() + 1>(step), which); });
     return result;
   }
 
@@ -110,35 +111,25 @@ private:
 
 /// A partitioner that is one of several.
 template <class... Partitioners>
-class one_of_partitioners : public one_of<Partitioners...> {
+class one_of_partitioners : public one_of<Partitioners...>, public partitioner_base {
 public:
   using one_of<Partitioners...>::one_of;
 
   bool due(std::int64_t iteration) const {
     return std::visit([&](auto const& one) { return one.due(iteration); }, this->chosen_);
   }
-
-  double bound_words(int ranks) const {
-    return std::visit([&](auto const& one) { return one.bound_words(ranks); }, this->chosen_);
+  double bound_words(int ranks, std::int64_t k, bool are_new) const {
+    return std::visit([&](auto const& one) { return one.bound_words(ranks, k, are_new); }, this->chosen_);
   }
-
-  double bound_words(int ranks, std::int64_t k) const {
-    return std::visit([&](auto const& one) { return partition_words(one, ranks, k); }, this->chosen_);
-  }
-
   int blocks() const {
-    return std::visit(
-        []<class One>(One const& one) {
-          if constexpr (deals_blocks<One>) {
-            return one.blocks();
-          }
-          return 1;
-        },
-        this->chosen_);
+    return std::visit([](auto const& one) { return one.blocks(); }, this->chosen_);
+  }
+  double most_load() const {
+    return std::visit([](auto const& one) { return one.most_load(); }, this->chosen_);
   }
 
   template <execution_space E, communicator Comm>
-  class step : one_of_steps<typename Partitioners::template step<E, Comm>...> {
+  class step : one_of_steps<typename Partitioners::template step<E, Comm>...>, public partitioner_base::step_base {
     using steps = one_of_steps<typename Partitioners::template step<E, Comm>...>;
 
   public:
@@ -146,22 +137,25 @@ public:
 
     template <gradient_index Index>
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
-                                      array_ref<Index const, typename E::memory_space> const& selected) {
-      return steps::with_step([&](auto& one) { return one.run(call, selected); });
+                                      array_ref<Index const, typename E::memory_space> const& selected,
+                                      bool were_uneven) {
+      return steps::with_step([&](auto& one, auto) { return one.run(call, selected, were_uneven); });
     }
 
     template <gradient_index Index>
     bool fits(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
               std::span<std::int64_t const> boundaries) {
-      return steps::with_step([&](auto& one) { return regions_fit(one, call, selected, boundaries); });
+      return steps::with_step([&](auto& one, auto) { return one.fits(call, selected, boundaries); });
     }
   };
 };
 
 /// A schedule that is one of several.
 template <class... Schedules>
-class one_of_schedules : public one_of<Schedules...> {
+class one_of_schedules : public one_of<Schedules...>, public schedule_base {
 public:
+  static constexpr bool has_stages = (Schedules::has_stages || ...);
+
   using one_of<Schedules...>::one_of;
 
   int destination(int rank, int step, int ranks) const {
@@ -174,7 +168,7 @@ public:
     return std::visit([](auto const& one) { return one.bucket(); }, this->chosen_);
   }
   std::vector<int> groups(int ranks, std::int64_t length, std::int64_t k) const {
-    return std::visit([&](auto const& one) { return groups_of(one, ranks, length, k); }, this->chosen_);
+    return std::visit([&](auto const& one) { return one.groups(ranks, length, k); }, this->chosen_);
   }
 };
 
@@ -193,11 +187,11 @@ public:
 
     gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
                             std::span<std::int64_t const> sizes) {
-      return steps::with_step([&](auto& one) { return one.run(call, mine, sizes); });
+      return steps::with_step([&](auto& one, auto) { return one.run(call, mine, sizes); });
     }
 
     word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
-      return steps::with_step([&](auto const& one) { return one.bound_words(ranks, length, entries); });
+      return steps::with_step([&](auto const& one, auto) { return one.bound_words(ranks, length, entries); });
     }
 
     static call_cost expected_cost(one_of_gathers const& how, Format const& format, int ranks, double length,
@@ -211,56 +205,65 @@ public:
   };
 };
 
-/// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.
+/// The state of one of several policies; after the first call that of the chosen one.
+template <gradient_value Value, class... Policies>
+struct one_of_states {
+  std::variant<typename Policies::template state<Value>...> one;
+
+  /// Of a policy; an empty one if it is that of another.
+  template <std::size_t Which>
+  auto& of() {
+    if (one.index() != Which) {
+      one.template emplace<Which>();
+    }
+    return std::get<Which>(one);
+  }
+
+  bool is_sound(std::int64_t iteration) const {
+    return std::visit([&](auto const& own) { return own.is_sound(iteration); }, one);
+  }
+
+  void list_facts(agreement& terms) const {
+    terms.fact("selector", name());
+    std::visit([&](auto const& own) { own.list_facts(terms); }, one);
+  }
+
+  /// For `save` and `load`: the name of the policy, and its own state.
+  template <class State, class Visit>
+  static void each_part(State& carried, Visit& visit) {
+    std::string const own = carried.name();
+    std::vector<char> name(own.begin(), own.end());
+    visit(name);
+    if constexpr (!std::is_const_v<State>) {
+      carried.become(std::string(name.begin(), name.end()));
+    }
+    with_index<sizeof...(Policies)>(carried.one.index(), [&](auto which) {
+      std::variant_alternative_t<which(), decltype(one)>::each_part(std::get<which()>(carried.one), visit);
+    });
+  }
+
+private:
+  static std::vector<std::string> names() { return {std::string(Policies::name())...}; }
+  std::string name() const { return names()[one.index()]; }
+
+  void become(std::string const& name) {
+    auto const all = names();
+    auto const index = static_cast<std::size_t>(std::ranges::find(all, name) - all.begin());
+    if (index == all.size()) {
+      throw error(fault::bad_file, "the checkpoint holds the state of an unknown selector");
+    }
+    with_index<sizeof...(Policies)>(index, [&](auto which) { one.template emplace<which()>(); });
+  }
+};
+
+/// A selector that is one of several.
 template <class... Selectors>
 class one_of_selectors : public one_of<Selectors...> {
 public:
   using one_of<Selectors...>::one_of;
 
-  /// The state of one of the selectors; after the first selection that of the chosen one.
   template <gradient_value Value>
-  struct state {
-    std::variant<typename Selectors::template state<Value>...> one;
-
-    bool is_sound(std::int64_t iteration) const {
-      return std::visit([&](auto const& own) { return own.is_sound(iteration); }, one);
-    }
-
-    void list_facts(agreement& terms) const {
-      terms.fact("selector", name());
-      std::visit([&](auto const& own) { own.list_facts(terms); }, one);
-    }
-
-    /// For `save` and `load`: the name of the selector, and its own state.
-    template <class State, class Visit>
-    static void each_part(State& carried, Visit& visit) {
-      std::string const own = carried.name();
-      std::vector<char> name(own.begin(), own.end());
-      visit(name);
-      if constexpr (!std::is_const_v<State>) {
-        carried.become(std::string(name.begin(), name.end()));
-      }
-      detail::with_index<sizeof...(Selectors)>(carried.one.index(), [&](auto which) {
-        std::variant_alternative_t<which(), decltype(one)>::each_part(std::get<which()>(carried.one), visit);
-      });
-    }
-
-  private:
-    static std::vector<std::string> names() { return {std::string(Selectors::name())...}; }
-    std::string name() const { return names()[one.index()]; }
-
-    void become(std::string const& name) {
-      auto const all = names();
-      std::size_t index = 0;
-      while (index < all.size() && all[index] != name) {
-        index += 1;
-      }
-      if (index == all.size()) {
-        throw error(fault::bad_file, "the checkpoint holds the state of an unknown selector");
-      }
-      detail::with_index<sizeof...(Selectors)>(index, [&](auto which) { one.template emplace<which()>(); });
-    }
-  };
+  using state = one_of_states<Value, Selectors...>;
 
   static std::string name() { return "one_of_selectors"; }
 
@@ -268,25 +271,8 @@ public:
     return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
   }
 
-  bool gathers_candidates() const {
-    return std::visit([](auto const& one) { return detail::gathers_candidates(one); }, this->chosen_);
-  }
-
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
-  }
-
-  bool gathers_first() const
-    requires(std::is_same_v<Selectors, foreseen> || ...)
-  {
-    return std::holds_alternative<foreseen>(this->chosen_);
-  }
-
-  template <gradient_value Value>
-  foreseen::state<Value>* foreseen_in(state<Value>& carried) const
-    requires(std::is_same_v<Selectors, foreseen> || ...)
-  {
-    return std::get_if<foreseen::state<Value>>(&carried.one);
   }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
@@ -295,14 +281,81 @@ public:
   selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
                                                            Source const& source, state<Value>& carried) const {
     selection<Index, Value, typename E::memory_space> result;
-    detail::with_index<sizeof...(Selectors)>(this->chosen_.index(), [&](auto which) {
-      if (carried.one.index() != which()) {
-        carried.one.template emplace<which()>();
-      }
-      result = std::get<which()>(this->chosen_).select(context, source, std::get<which()>(carried.one));
+    with_index<sizeof...(Selectors)>(this->chosen_.index(), [&](auto which) {
+      result = std::get<which()>(this->chosen_).select(context, source, carried.template of<which()>());
     });
     return result;
   }
+};
+
+/// The deliverer of a choice among the sums: a selector, or the search of a deliverer of its own.
+template <class Choice, class Gather>
+struct deliverer_by {
+  using type = search_and_gather<Choice, Gather>;
+};
+
+template <class Gather>
+struct deliverer_by<foreseen_search, Gather> {
+  using type = foreseen<Gather>;
+};
+
+/// A deliverer that is one of several, by its choice among the sums.
+template <class Gather, class... Choices>
+class one_of_deliverers : public one_of<typename deliverer_by<Choices, Gather>::type...> {
+  using chosen_one = one_of<typename deliverer_by<Choices, Gather>::type...>;
+
+public:
+  struct options {
+    typename one_of<Choices...>::options global_select{};
+    typename Gather::options gather{};
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("global", how.global_select, "selection among the sums");
+      visit("gather", how.gather, "how parts reach all ranks");
+    }
+  };
+
+  template <gradient_value Value>
+  using state = one_of_states<Value, typename deliverer_by<Choices, Gather>::type...>;
+
+  one_of_deliverers() : one_of_deliverers(options{}) {}
+  explicit one_of_deliverers(options const& how) {
+    with_index<sizeof...(Choices)>(how.global_select.chosen.index(), [&](auto which) {
+      using chosen = std::variant_alternative_t<which(), decltype(this->chosen_)>;
+      this->chosen_.template emplace<which()>(
+          typename chosen::options{std::get<which()>(how.global_select.chosen).options, how.gather});
+    });
+  }
+
+  static std::string name() { return "one_of_selectors"; }
+
+  template <execution_space E, communicator Comm, sparse_format Format>
+  class step : one_of_steps<typename deliverer_by<Choices, Gather>::type::template step<E, Comm, Format>...> {
+    using steps = one_of_steps<typename deliverer_by<Choices, Gather>::type::template step<E, Comm, Format>...>;
+
+  public:
+    step(one_of_deliverers const& how, Format const& format) : steps(how.chosen_, format) {}
+
+    delivered<Format, E> run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& reduced,
+                             regions<E> const& owned, state<typename Format::value_type>& carried) {
+      return steps::with_step(
+          [&](auto& one, auto which) { return one.run(call, reduced, owned, carried.template of<which()>()); });
+    }
+
+    word_bound bound_words(call_size const& size) const {
+      return steps::with_step([&](auto const& one, auto) { return one.bound_words(size); });
+    }
+
+    static call_cost expected_cost(one_of_deliverers const& how, Format const& format, int ranks, double length,
+                                   double sums, double k) {
+      return std::visit(
+          [&]<class One>(One const& one) {
+            return One::template step<E, Comm, Format>::expected_cost(one, format, ranks, length, sums, k);
+          },
+          how.chosen_);
+    }
+  };
 };
 
 /// A value codec that is one of several: on the wire the same as the chosen one.

@@ -8,8 +8,7 @@
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/radix.hpp>
-#include <oktopk/exchange/ring.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/gap16.hpp>
@@ -46,7 +45,7 @@ inline constexpr std::tuple global_selectors{
     detail::alternative<reused_threshold>{"reused",
                                           "about k: an exact threshold every tau' iterations, reused in between"},
     detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
-    detail::alternative<foreseen>{"foreseen", "exactly k entries, cut on every rank from a few more: few messages"},
+    detail::alternative<detail::foreseen_search>{"foreseen", "exactly k entries, cut on every rank from a few more: few messages"},
     detail::alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
 };
 
@@ -64,7 +63,6 @@ inline constexpr std::tuple schedules{
 
 inline constexpr std::tuple gathers{
     detail::alternative<balanced_allgatherv>{"doubling", "by doubling, after uneven parts were balanced: the paper's"},
-    detail::alternative<ring_allgatherv>{"ring", "in a ring: every entry once, whatever the parts are"},
 };
 
 /// A sparse format for any value and index type.
@@ -109,15 +107,18 @@ inline constexpr std::tuple codecs{
 };
 
 using any_local_selector = detail::one_of_list<detail::one_of_selectors, decltype(local_selectors)>::type;
-using any_global_selector = detail::one_of_list<detail::one_of_selectors, decltype(global_selectors)>::type;
 using any_partitioner = detail::one_of_list<detail::one_of_partitioners, decltype(partitioners)>::type;
 using any_schedule = detail::one_of_list<detail::one_of_schedules, decltype(schedules)>::type;
 using any_gather = detail::one_of_list<detail::one_of_gathers, decltype(gathers)>::type;
 
+template <class... Choices>
+using deliverers_by = detail::one_of_deliverers<any_gather, Choices...>;
+using any_deliverer = detail::one_of_list<deliverers_by, decltype(global_selectors)>::type;
+
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;
 }
-constexpr auto const& alternatives_of(any_global_selector::options const&) {
+constexpr auto const& alternatives_of(decltype(any_deliverer::options::global_select) const&) {
   return global_selectors;
 }
 constexpr auto const& alternatives_of(any_partitioner::options const&) {

@@ -102,6 +102,7 @@ struct call_context {
   detail::first_fault faults; ///< of this rank, and of other ranks once an exchange has reported them
   call_statistics statistics; ///< figures of the steps; each writes its own part
   std::int64_t object = 0;    ///< number of the object that calls, among those made on `comm`
+  bool is_uneven = false;     ///< this rank's region has too many entries, or that of another rank that has said so
 
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
@@ -111,14 +112,14 @@ struct call_context {
   /// The number in front of a message: the fault in `known`, an earlier copy of `faults`, or the number of entries of
   /// the message.
   std::uint64_t header(detail::first_fault const& known, std::int64_t count, phase use) const {
-    return known.packed_or(count, tag(use).bits());
+    return known.packed_or(count, tag(use).bits()) | (is_uneven && !known ? uneven_bit : 0);
   }
 
   std::uint64_t header(std::int64_t count, phase use) const { return header(faults, count, use); }
 
   /// The fault or the count of entries in the number in front of a message. A message of another call is an `error`
   /// (fault::damaged_message) that also ends the call of all ranks that can be told (`abort`).
-  detail::fault_report read_header(std::uint64_t number, int from, phase use) const {
+  detail::fault_report read_header(std::uint64_t number, int from, phase use) {
     detail::call_tag const theirs(detail::fault_report::tag_of(number));
     if (!(theirs == tag(use))) {
       detail::abort(comm, error(fault::damaged_message,
@@ -127,7 +128,9 @@ struct call_context {
                                     " that is not of this call: " + theirs.difference(tag(use)) +
                                     "; the ranks do not make the same calls in the same order"));
     }
-    return detail::fault_report::unpacked(number);
+    detail::fault_report const theirs_or_count = detail::fault_report::unpacked(number);
+    is_uneven = is_uneven || (!theirs_or_count && (number & uneven_bit) != 0);
+    return theirs_or_count;
   }
 
   /// Reads the fault of each rank from the first number of its row. Each rank has a row of `width` numbers; all ranks
@@ -145,6 +148,9 @@ struct call_context {
 
   /// Throws the fault of the lowest faulty rank, if any. All ranks must have heard of the same faults.
   void throw_if_faulty() const { faults.throw_if_any(algorithm, length); }
+
+private:
+  static constexpr std::uint64_t uneven_bit = std::uint64_t(1) << 62; // of the subject, which a rank without a fault has not
 };
 
 } // namespace oktopk

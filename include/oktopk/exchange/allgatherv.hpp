@@ -6,10 +6,12 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/cost.hpp>
+#include <oktopk/core/entries_buffer.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/balance.hpp>
+#include <oktopk/exchange/bruck.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
 
@@ -134,42 +136,40 @@ public:
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where) {
     detail::profiling_region const profiled("oktopk::allgatherv");
-    auto const ranks = static_cast<std::size_t>(call.comm.size());
-    auto const rank = static_cast<std::size_t>(call.comm.rank());
     std::int64_t const total = reserve_buffers(call, scheme, where);
-    detail::cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
-    // Parts lie rotated, this rank's first, so that the parts to forward are always at the front.
     std::int64_t const own_bytes = balance_.run(call, mine, scheme, where, parts_);
     detail::fence(call.exec, "oktopk::allgatherv::encoded");
     bool const own_alone = find_pieces(call, scheme, where, 0, 1, own_bytes);
-    for (std::size_t have = 1; have < ranks; have *= 2) {
-      std::size_t const moved = std::min(have, ranks - have);
-      auto const to = static_cast<int>((rank + ranks - have) % ranks);
-      auto const from = static_cast<int>((rank + have) % ranks);
-      std::int64_t capacity = 0;
-      for (std::size_t step = have; step < have + moved; ++step) {
-        capacity += capacities_[(rank + step) % ranks];
+    // All ranks know which parts have entries.
+    struct {
+      encoded_allgatherv& of;
+      call_context<E, Comm>& call;
+      std::span<detail::transfer const> scheme;
+      Where const& where;
+
+      int rank_at(int place) const { return (call.comm.rank() + place) % call.comm.size(); }
+      std::int64_t begin(int place) const { return of.offsets_[static_cast<std::size_t>(place)]; }
+      std::int64_t room(int first, int last) const {
+        std::int64_t all = 0;
+        for (int place = first; place < last; ++place) {
+          all += of.capacities_[static_cast<std::size_t>(rank_at(place))];
+        }
+        return all;
       }
-      messages_.reset(2); // all ranks know which parts have entries: no empty message is sent
-      if (capacity > 0) {
-        messages_.receive(parts_.wire(offsets_[have], capacity), from, phase::gather, size_of_message);
+      void arrived(int first, int last, std::int64_t end) {
+        of.find_pieces(call, scheme, where, static_cast<std::size_t>(first), static_cast<std::size_t>(last), end);
       }
-      if (offsets_[moved] > 0) {
-        messages_.send(parts_.wire(0, offsets_[moved]), to, phase::gather, size_of_message);
-      }
-      messages_.start(call.exec, call.comm);
-      messages_.wait_all(call.comm);
-      find_pieces(call, scheme, where, have, have + moved, offsets_[have] + (capacity > 0 ? messages_.bytes(0) : 0));
-    }
+    } parts{*this, call, scheme, where};
+    detail::bruck_allgather(call, messages_, parts_, size_of_message, parts);
     std::int64_t const known = own_alone ? own_bytes : 0;
-    parts_.pull(call.exec, known, offsets_[ranks] - known);
+    parts_.pull(call.exec, known, offsets_.back() - known);
     for (std::size_t i = 0; i < scheme.size(); ++i) {
       detail::transfer const& piece = scheme[i];
       pieces_.decode(call.exec, parts_, places_[i].offset, places_[i].bytes, piece.last - piece.first,
-                     where(static_cast<std::size_t>(piece.from)), indices_.data() + piece.first,
-                     values_.data() + piece.first);
+                     where(static_cast<std::size_t>(piece.from)), entries_.indices.data() + piece.first,
+                     entries_.values.data() + piece.first);
     }
-    return {indices_.data(), values_.data(), total};
+    return entries_.entries(total);
   }
 
   /// Reserves room for parts of `total` entries together; see `balance::reserve_buffers`.
@@ -232,8 +232,7 @@ private:
       capacities_[static_cast<std::size_t>(piece.to)] += capacity;
       most += capacity;
     }
-    indices_.reserve(call.exec, total);
-    values_.reserve(call.exec, total);
+    entries_.reserve(call.exec, total);
     parts_.reserve(call.exec, call.comm, most);
     offsets_.assign(ranks + 1, 0);
     places_.reserve(2 * ranks);
@@ -271,8 +270,7 @@ private:
   detail::balance<E, Comm, Format> balance_;
   detail::message_group<Comm> messages_;
   detail::message_buffer<E> parts_{"oktopk::allgatherv::parts"};
-  detail::buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
-  detail::buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
+  detail::entries_buffer<index_type, value_type, E> entries_{"oktopk::allgatherv::entries"};
   std::vector<detail::transfer> scheme_;
   std::vector<place> places_;            // of the pieces
   std::vector<std::int64_t> capacities_; // of the parts

@@ -7,6 +7,9 @@
 #include <oktopk/format/concept.hpp>
 
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace oktopk {
@@ -46,6 +49,31 @@ double split_words_at_most(Format const& format, int messages, double entries, r
 }
 
 } // namespace detail
+
+/// The size of a call, for bounds on what its steps send. The same on all ranks, but for what unbounded selections brought.
+struct call_size {
+  int ranks = 1;
+  std::int64_t length = 0;
+  std::int64_t k = 0;
+  std::int64_t brought = 0;               ///< the most entries that this rank brings: k, or as many as it has brought
+  std::optional<std::int64_t> selected{}; ///< the most entries that any rank brings; nothing if no number bounds them
+  double to_others = 0;                   ///< of `brought`, the most that lie in regions of other ranks
+};
+
+/// What a rank brings to a reduction.
+template <sparse_format Format, execution_space E>
+struct contribution {
+  entries_of<Format, E> entries;
+  std::optional<std::int64_t> most{}; ///< the most entries that any rank brings, if that is known; the same on all ranks
+};
+
+/// The entries that a rank is to have in the end; see `deliverer`.
+template <sparse_format Format, execution_space E>
+struct delivered {
+  entries_of<Format, E> all;            ///< in the order of regions; the same on all ranks
+  entries_of<Format, E> own;            ///< of this rank's region, before they were encoded
+  std::span<std::int64_t const> counts; ///< of each rank's entries in `all`, where the format is lossy
+};
 
 /// The result of a gather.
 template <sparse_format Format, execution_space E>
@@ -87,21 +115,5 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 /// 4. `step.bound_words(ranks, length, entries)` — the most words that one rank sends for so many entries in all.
 template <class G, class E, class Comm, class Format>
 concept gather_policy = detail::has_gather_options<G> && detail::gathers_for<G, E, Comm, Format>;
-
-/// The order in which a rank exchanges messages with the others in split and reduce.
-///
-/// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps 1 .. P-1; over all steps each other rank
-///   once, and if a sends to b in a step then b receives from a in that same step.
-/// * `bucket()` — steps whose messages are in flight together, at least 1.
-/// * `groups(ranks, length, k)` — optional: the schedule has stages, as in `radix`; a number of groups for each size of a
-///   range, up to `ranks`. Then `destination` and `source` are of groups, in place of ranks.
-template <class S>
-concept schedule = std::copy_constructible<S> && detail::made_from_options<S> && requires(S const& how, int number) {
-  { how.destination(number, number, number) } -> std::same_as<int>;
-  { how.source(number, number, number) } -> std::same_as<int>;
-  { how.bucket() } -> std::same_as<int>;
-  { how.describe() } -> std::convertible_to<std::string>;
-  { how.problem() } -> std::convertible_to<std::string>;
-};
 
 } // namespace oktopk

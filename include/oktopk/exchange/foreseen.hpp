@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/entries_buffer.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/bruck.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/global_selection.hpp>
+#include <oktopk/exchange/deliver.hpp>
+#include <oktopk/exchange/foresight.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/compact.hpp>
@@ -21,123 +23,19 @@ namespace oktopk {
 
 namespace detail {
 
-/// What the selections of the last calls foretell of the next k-th magnitude: how far below the last one it will not
-/// fall. The same on all ranks; it is computed with patterns of magnitudes, so that no rounding can differ.
-template <gradient_value Value>
-struct foresight {
-  static constexpr signed_bits_of<Value> octave = signed_bits_of<Value>(1) << (std::numeric_limits<Value>::digits - 1);
-  static constexpr std::int64_t most_misses = 6;
-  static constexpr std::int64_t forgetting = 16; ///< hits that make up for a miss
-
-  Value kth = 0;                             ///< the last k-th magnitude; none yet when 0
-  signed_bits_of<Value> drift = 0;           ///< patterns by which it moves from call to call, smoothed
-  signed_bits_of<Value> reach = octave / 96; ///< patterns from the floor to where it is expected
-  std::int64_t misses = 0;                   ///< gathers that failed of late, up to `most_misses`
-  std::int64_t pause = 0;                    ///< calls until a gather is tried again
-  std::int64_t hits = 0;                     ///< gathers that did not fail since one did, modulo `forgetting`
-
-  /// Sums that should be gathered beyond k, in multiples of k, while no gather fails. `reach` begins as if numbers of
-  /// sums fell with the fourth power of magnitudes.
-  static constexpr double extra = 1.0 / 32;
-
-  bool is_sound() const {
-    return is_finite_magnitude(kth) && drift >= -octave && drift <= octave && reach >= 0 && reach <= octave &&
-           misses >= 0 && misses <= most_misses && pause >= 0 && pause <= (1 << most_misses) && hits >= 0 &&
-           hits < forgetting;
-  }
-
-  bool is_ready() const { return kth > 0 && pause == 0; }
-
-  /// The pattern of the magnitude that a few more than k sums should reach.
-  bits_of<Value> floor() const {
-    auto const next = static_cast<signed_bits_of<Value>>(magnitude_bits(kth)) + drift;
-    return static_cast<bits_of<Value>>(std::max<signed_bits_of<Value>>(next - reach, 1));
-  }
-
-  /// Learns the k-th magnitude of a search; 0 if there were not so many sums.
-  void learn_search(Value found) {
-    move_to(found);
-    pause = std::max<std::int64_t>(pause - 1, 0);
-  }
-
-  /// Learns from `gathered` sums, of which this is the k-th: the floor moves to where `extra` times k more are expected,
-  /// and more after misses, by how densely these lie.
-  void learn_hit(Value found, std::int64_t gathered, std::int64_t k) {
-    auto const below = static_cast<double>(magnitude_bits(found)) - static_cast<double>(floor());
-    double const wanted = extra * static_cast<double>(1 + misses) * static_cast<double>(k);
-    double const surplus = static_cast<double>(std::max<std::int64_t>(gathered - k, 1));
-    auto const before = static_cast<double>(reach);
-    reach = limited(std::clamp(below * (wanted / surplus), before / 4, before * 4));
-    move_to(found);
-    hits = (hits + 1) % forgetting;
-    misses -= hits == 0 && misses > 0 ? 1 : 0;
-  }
-
-  /// Learns that a gather had fewer than k sums, or too many of a rank. The pauses grow while it goes on.
-  void learn_miss(bool too_few) {
-    misses = std::min(misses + 1, most_misses);
-    pause = std::int64_t(1) << (misses - 1);
-    hits = 0;
-    reach = limited((too_few ? 4.0 : 0.25) * static_cast<double>(reach));
-  }
-
-  void list_facts(agreement& terms) const {
-    terms.fact("foreseen magnitude", kth).fact("drift", drift).fact("reach", reach);
-    terms.fact("misses", misses).fact("pause", pause).fact("hits", hits);
-  }
-
-  bool operator==(foresight const&) const = default;
-
-  template <class Foresight, class Visit>
-  static void each_part(Foresight& carried, Visit& visit) {
-    visit(carried.kth);
-    visit(carried.drift);
-    visit(carried.reach);
-    visit(carried.misses);
-    visit(carried.pause);
-    visit(carried.hits);
-  }
-
-private:
-  // A jump tells nothing of the next call.
-  void move_to(Value found) {
-    auto const moved = static_cast<signed_bits_of<Value>>(magnitude_bits(found)) -
-                       static_cast<signed_bits_of<Value>>(magnitude_bits(kth));
-    bool const jumps = kth == 0 || found == 0 || moved > octave / 4 || moved < -octave / 4;
-    drift = jumps ? 0 : drift + (moved - drift) / 4;
-    kth = found;
-  }
-
-  static signed_bits_of<Value> limited(double patterns) {
-    return static_cast<signed_bits_of<Value>>(std::clamp(patterns, 64.0, static_cast<double>(octave)));
-  }
-};
-
-} // namespace detail
-
-/// A global selector of exactly the k largest sums, in few messages: what reaches a magnitude a little below the last
-/// k-th one is gathered at once, and every rank cuts it to k entries.
-///
-/// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for k/32 more sums in the
-/// gather, and a selection from these on every rank. That pays where messages cost more than words: on many ranks. If
-/// fewer than k sums arrive, or a rank has more than twice as many as in the last result, all ranks see that, and go on
-/// as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for a while, and after several
-/// one after the other calls search as `exact` does, up to 32 of them. A call whose regions are made anew does so, too.
-/// `last_call().global_reevaluated` tells of a search.
-///
-/// With a lossy format the k largest are those of the rounded sums.
-struct foreseen {
+/// The search of calls whose threshold is not foreseen, which learns for the next ones.
+struct foreseen_search {
   struct options {};
 
   template <gradient_value Value>
   struct state {
-    detail::search_guess<Value> guess; ///< as `exact` has it
-    detail::foresight<Value> next;
+    search_guess<Value> guess; ///< as `exact` has it
+    foresight<Value> next;
     std::vector<std::int64_t> counts{}; ///< of the last result, in each rank's region
 
     bool is_sound(std::int64_t) const {
       return guess.is_sound() && next.is_sound() && std::ranges::all_of(counts, [](std::int64_t count) {
-               return count >= 0 && count <= detail::fault_report::most_detail;
+               return count >= 0 && count <= fault_report::most_detail;
              });
     }
 
@@ -154,14 +52,14 @@ struct foreseen {
     /// For `save` and `load`.
     template <class State, class Visit>
     static void each_part(State& carried, Visit& visit) {
-      detail::search_guess<Value>::each_part(carried.guess, visit);
-      detail::foresight<Value>::each_part(carried.next, visit);
+      search_guess<Value>::each_part(carried.guess, visit);
+      foresight<Value>::each_part(carried.next, visit);
       visit(carried.counts);
     }
   };
 
-  foreseen() : foreseen(options{}) {}
-  explicit foreseen(options) {}
+  foreseen_search() = default;
+  explicit foreseen_search(options) {}
 
   static std::string name() { return "foreseen"; }
   static std::string describe() { return name(); }
@@ -173,23 +71,14 @@ struct foreseen {
             selection_source Source>
   selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
                                                            Source const& source, state<Value>& carried) const {
-    detail::exact_search<E, Index, Value, Group> search(context);
+    exact_search<E, Index, Value, Group> search(context);
     auto const chosen = search.run(source, carried.guess);
     bool const has_all = context.k > 0 && chosen.total() == context.k;
-    carried.next.learn_search(has_all ? detail::magnitude_from_bits<Value>(search.threshold()) : Value(0));
+    carried.next.learn_search(has_all ? magnitude_from_bits<Value>(search.threshold()) : Value(0));
     carried.counts.assign(chosen.counts.begin(), chosen.counts.end());
     return chosen;
   }
-
-  /// For one of several selectors, which may be another one: then false, and null.
-  static bool gathers_first() { return true; }
-  template <gradient_value Value>
-  static state<Value>* foreseen_in(state<Value>& carried) {
-    return &carried;
-  }
 };
-
-namespace detail {
 
 /// An allgatherv (Bruck's) whose ranks do not know each other's sizes: each part has the number of its entries before it,
 /// in two words, and the fault of its rank in that place. A part of more entries than there is room for has its number,
@@ -198,37 +87,35 @@ namespace detail {
 /// A rank forwards parts that follow each other in an order of ranks. That is one in which large parts, by the last
 /// result, are far from each other and meet small ones: so messages are about even without a balance. And most of what
 /// is sent goes to one of about sqrt(P) ranks with numbers next to each other.
-template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
-  requires foresees<GlobalSelector, typename Format::value_type>
-class foreseen_gather<E, Comm, Format, GlobalSelector> {
+template <execution_space E, communicator Comm, sparse_format Format>
+class foreseen_allgatherv {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
   using entries_type = entries_of<Format, E>;
-  using state_type = typename GlobalSelector::template state<value_type>;
-  using result_type = global_result<Format, E>;
+  using state_type = foreseen_search::state<value_type>;
+  using result_type = delivered<Format, E>;
 
-  foreseen_gather(GlobalSelector const& selector, Format const& format) : selector_(selector), pieces_(format) {}
+  explicit foreseen_allgatherv(Format const& format) : pieces_(format) {}
 
-  /// Collective. `sums` are of this rank's region; `boundaries` and `state` are the same on all ranks. Gives nothing, on
+  /// Collective. `sums` are of this rank's region; `owned` and `known` are the same on all ranks. Gives nothing, on
   /// every rank, if the threshold was not foreseen: then the entries are to be searched and gathered. A fault of a rank
   /// is thrown on every rank. The result is valid until the next run.
-  std::optional<result_type> run(call_context<E, Comm>& call, entries_type sums,
-                                 std::span<std::int64_t const> boundaries, state_type& state) {
-    auto* const known = selector_.foreseen_in(state);
-    bool const is_ready = known != nullptr && known->next.is_ready() && call.k > 0 && call.comm.size() > 1 &&
-                          !call.statistics.repartitioned && // the counts are of these regions
-                          known->counts.size() == static_cast<std::size_t>(call.comm.size()) &&
-                          std::accumulate(known->counts.begin(), known->counts.end(), std::int64_t(0)) <= call.length;
+  std::optional<result_type> run(call_context<E, Comm>& call, entries_type sums, regions<E> const& owned,
+                                 state_type& known) {
+    bool const is_ready = known.next.is_ready() && call.k > 0 && call.comm.size() > 1 &&
+                          !owned.are_new() && // the counts are of these regions
+                          known.counts.size() == static_cast<std::size_t>(call.comm.size()) &&
+                          std::accumulate(known.counts.begin(), known.counts.end(), std::int64_t(0)) <= call.length;
     if (!is_ready) {
       return {};
     }
-    plan(call, known->counts);
-    entries_type const own = own_part(call, sums, known->next.floor());
+    plan(call, known.counts);
+    entries_type const own = own_part(call, sums, known.next.floor());
     bool const fits = gather(call, own);
     std::int64_t const total = std::accumulate(counts_.begin(), counts_.end(), std::int64_t(0));
     if (!fits || total < call.k) {
-      known->next.learn_miss(fits);
+      known.next.learn_miss(fits);
       return {};
     }
     entries_type const gathered = decoded(call, total);
@@ -237,19 +124,19 @@ public:
                                                                          cut_};
     exact_search<E, index_type, value_type, one_rank> search(context);
     auto const chosen = search.run(candidates<index_type, value_type, typename E::memory_space>(gathered), guess_);
-    known->next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k);
-    known->guess.bracket.learn(search.threshold());
-    split_positions<E, index_type>(call.exec, chosen.entries.indices, boundaries, positions_);
+    known.next.learn_hit(magnitude_from_bits<value_type>(search.threshold()), total, call.k);
+    known.guess.bracket.learn(search.threshold());
+    split_positions<E, index_type>(call.exec, chosen.entries.indices, owned.boundaries(), positions_);
     for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
       counts_[rank] = positions_.host()[rank + 1] - positions_.host()[rank];
     }
-    known->counts = counts_;
+    known.counts = counts_;
     return result_type{chosen.entries, own_of(call, chosen.entries, own), counts_};
   }
 
   /// One gather that fails: all the entries for which there is room.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
-    if (ranks == 1 || !selector_.gathers_first()) {
+    if (ranks == 1) {
       return {};
     }
     std::int64_t const half = k + spare * ranks / 2;
@@ -260,11 +147,7 @@ public:
   }
 
   /// A call in which the threshold is foreseen, with `sums` entries in this rank's region.
-  static std::optional<call_cost> expected_cost(GlobalSelector const& selector, Format const& format, int ranks,
-                                                double length, double sums, double k) {
-    if (!selector.gathers_first()) {
-      return {};
-    }
+  static call_cost expected_cost(Format const& format, int ranks, double length, double sums, double k) {
     double const total = k * (1 + foresight<value_type>::extra);
     return call_cost{.selected = sums + total, .passes = 2} +
            encoded_allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, total / ranks);
@@ -349,12 +232,12 @@ private:
 
   // False if a part has more entries than there is room for. The counts of all ranks are in `counts_`.
   bool gather(call_context<E, Comm>& call, entries_type own) {
-    profiling_region const profiled("oktopk::foreseen_gather");
+    profiling_region const profiled("oktopk::foreseen");
     std::int64_t own_bytes = header_bytes;
     if (own.size() <= parts_[0].most) {
       own_bytes += pieces_.encode(call.exec, own, {0, call.length}, bytes_, header_bytes);
     }
-    fence(call.exec, "oktopk::foreseen_gather::encoded");
+    fence(call.exec, "oktopk::foreseen::encoded");
     bytes_.put(call.exec, 0, call.header(own.size(), phase::gather));
     std::int64_t const end = exchange(call, own_bytes);
     call.throw_if_faulty();
@@ -363,28 +246,34 @@ private:
         parts_, [this](part const& each) { return counts_[static_cast<std::size_t>(each.rank)] <= each.most; });
   }
 
-  // Bruck's algorithm. Returns where the last part ends; every rank has then heard of the same faults.
+  // Returns where the last part ends; every rank has then heard of the same faults.
   std::int64_t exchange(call_context<E, Comm>& call, std::int64_t own_bytes) {
-    std::size_t const ranks = parts_.size();
-    cancel_on_unwind const guard(call.comm, messages_.requests());
     first_fault heard; // of all ranks: that of a lower rank than one that this rank has heard of may still arrive
-    std::int64_t end = find_parts(call, heard, 0, 1, own_bytes);
-    for (std::size_t have = 1; have < ranks; have *= 2) {
-      std::size_t const moved = std::min(have, ranks - have);
-      std::int64_t room = 0;
-      for (std::size_t at = have; at < have + moved; ++at) {
-        room += parts_[at].room;
+    // No rank knows which parts have entries.
+    struct {
+      foreseen_allgatherv& of;
+      call_context<E, Comm>& call;
+      first_fault& heard;
+      std::int64_t end;
+
+      part const& at(int place) const { return of.parts_[static_cast<std::size_t>(place)]; }
+      int rank_at(int place) const { return at(place).rank; }
+      std::int64_t begin(int place) const { return at(place).is_here ? at(place).offset : end; }
+      std::int64_t room(int first, int last) const {
+        std::int64_t all = 0;
+        for (int place = first; place < last; ++place) {
+          all += at(place).room;
+        }
+        return all;
       }
-      std::int64_t const sent = moved < have ? parts_[moved].offset : end;
-      messages_.reset(2);
-      messages_.receive(bytes_.wire(end, room), parts_[have].rank, phase::gather);
-      messages_.send(bytes_.wire(0, sent), parts_[ranks - have].rank, phase::gather);
-      messages_.start(call.exec, call.comm);
-      messages_.wait_all(call.comm);
-      end = find_parts(call, heard, have, have + moved, end + messages_.bytes(0));
-    }
+      void arrived(int first, int last, std::int64_t to) {
+        end = of.find_parts(call, heard, static_cast<std::size_t>(first), static_cast<std::size_t>(last), to);
+      }
+    } parts{*this, call, heard, 0};
+    parts.arrived(0, 1, own_bytes);
+    bruck_allgather(call, messages_, bytes_, message_size::unknown, parts);
     call.faults = heard;
-    return end;
+    return parts.end;
   }
 
   // Finds the parts [first, last), one after the other, before `end`; returns where the last of them ends.
@@ -394,6 +283,7 @@ private:
     for (std::size_t at = first; at < last; ++at) {
       part& each = parts_[at];
       each.offset = offset;
+      each.is_here = true;
       if (end - offset < header_bytes) {
         throw error(fault::damaged_message, "a message ends before the part of rank " + std::to_string(each.rank));
       }
@@ -412,18 +302,17 @@ private:
   }
 
   entries_type decoded(call_context<E, Comm>& call, std::int64_t total) {
-    indices_.reserve(call.exec, total);
-    values_.reserve(call.exec, total);
+    gathered_.reserve(call.exec, total);
     begins_.resize(counts_.size());
     std::exclusive_scan(counts_.begin(), counts_.end(), begins_.begin(), std::int64_t(0));
     for (part const& each : parts_) {
       auto const rank = static_cast<std::size_t>(each.rank);
       if (each.with_entries) {
         pieces_.decode(call.exec, bytes_, each.offset + header_bytes, each.bytes, counts_[rank], {0, call.length},
-                       indices_.data() + begins_[rank], values_.data() + begins_[rank]);
+                       gathered_.indices.data() + begins_[rank], gathered_.values.data() + begins_[rank]);
       }
     }
-    return {indices_.data(), values_.data(), total};
+    return gathered_.entries(total);
   }
 
   // Those of this rank's entries that are in the result; only a lossy format needs them.
@@ -444,6 +333,7 @@ private:
     std::int64_t room = 0; ///< for these
     std::int64_t offset = 0;
     std::int64_t bytes = 0; ///< of the encoded entries
+    bool is_here = false;
     bool with_entries = false;
 
     std::int64_t end() const {
@@ -459,18 +349,16 @@ private:
     auto operator<=>(column const&) const = default;
   };
 
-  GlobalSelector selector_;
   pieces pieces_;
   message_group<Comm> messages_;
-  message_buffer<E> bytes_{"oktopk::foreseen_gather::bytes"};
-  buffer<index_type, typename E::memory_space> indices_{"oktopk::foreseen_gather::indices"};
-  buffer<value_type, typename E::memory_space> values_{"oktopk::foreseen_gather::values"};
+  message_buffer<E> bytes_{"oktopk::foreseen::bytes"};
+  entries_buffer<index_type, value_type, E> gathered_{"oktopk::foreseen::gathered"};
   selection_workspace<index_type, value_type, E> own_;
   selection_workspace<index_type, value_type, E> cut_;
-  selection_workspace<index_type, value_type, E> kept_;
+  entries_buffer<index_type, value_type, E> kept_{"oktopk::foreseen::kept"};
   search_guess<value_type> guess_; // the result does not depend on it, so it is no state
   one_rank alone_;
-  shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen_gather::positions"};
+  shared_numbers<std::int64_t, E> positions_{"oktopk::foreseen::positions"};
   std::vector<part> parts_;
   std::vector<std::uint32_t> rows_;
   std::vector<column> columns_;
@@ -479,4 +367,48 @@ private:
 };
 
 } // namespace detail
+
+/// A deliverer of exactly the k largest sums to all ranks, in few messages: what reaches a magnitude a little below the last
+/// k-th one is gathered at once, and every rank cuts it to k entries.
+///
+/// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for k/32 more sums in the
+/// gather, and a selection from these on every rank. That pays where messages cost more than words: on many ranks. If
+/// fewer than k sums arrive, or a rank has more than twice as many as in the last result, all ranks see that, and go on
+/// as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for a while, and after several
+/// one after the other calls search as `exact` does, up to 32 of them. A call whose regions are made anew does so, too.
+/// `last_call().global_reevaluated` tells of a search.
+///
+/// With a lossy format the k largest are those of the rounded sums.
+template <class Gather = balanced_allgatherv>
+struct foreseen : search_and_gather<detail::foreseen_search, Gather> {
+  using search = search_and_gather<detail::foreseen_search, Gather>;
+  using search::search;
+
+  template <execution_space E, communicator Comm, sparse_format Format>
+  class step {
+  public:
+    step(foreseen const& how, Format const& format) : first_(format), search_(how, format) {}
+
+    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+                             regions<E> const& owned,
+                             typename search::template state<typename Format::value_type>& carried) {
+      auto const found = first_.run(call, reduced.sums, owned, carried);
+      return found ? *found : search_.run(call, reduced, owned, carried);
+    }
+
+    word_bound bound_words(call_size const& of) const {
+      return first_.bound_words(of.ranks, of.length, of.k) + search_.bound_words(of);
+    }
+
+    static detail::call_cost expected_cost(foreseen const&, Format const& format, int ranks, double length, double sums,
+                                           double k) {
+      return decltype(first_)::expected_cost(format, ranks, length, sums, k);
+    }
+
+  private:
+    detail::foreseen_allgatherv<E, Comm, Format> first_;
+    typename search::template step<E, Comm, Format> search_;
+  };
+};
+
 } // namespace oktopk

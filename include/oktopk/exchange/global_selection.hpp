@@ -246,39 +246,5 @@ private:
   all_ranks<E, Comm, Format> all_ranks_;
 };
 
-/// A global selector that gathers before it knows the threshold, or may be one: `foreseen`.
-template <class S, class Value>
-concept foresees = requires(S const& selector, typename S::template state<Value>& carried) {
-  { selector.gathers_first() } -> std::same_as<bool>;
-  *selector.foreseen_in(carried);
-};
-
-/// The result of lines 9 to 13 of Algorithm 1.
-template <sparse_format Format, execution_space E>
-struct global_result {
-  entries_of<Format, E> all;            ///< the same on all ranks
-  entries_of<Format, E> own;            ///< of this rank's region, before they were encoded
-  std::span<std::int64_t const> counts; ///< of each rank's entries, where the format is lossy
-};
-
-/// Lines 9 to 13 at once, for a global selector that foresees its threshold; nothing for another one.
-template <execution_space E, communicator Comm, sparse_format Format, class GlobalSelector>
-class foreseen_gather {
-public:
-  foreseen_gather(GlobalSelector const&, Format const&) {}
-
-  template <class State>
-  std::optional<global_result<Format, E>> run(call_context<E, Comm>&, entries_of<Format, E>,
-                                              std::span<std::int64_t const>, State&) {
-    return {};
-  }
-
-  static word_bound bound_words(int, std::int64_t, std::int64_t) { return {}; }
-
-  static std::optional<call_cost> expected_cost(GlobalSelector const&, Format const&, int, double, double, double) {
-    return {};
-  }
-};
-
 } // namespace detail
 } // namespace oktopk

@@ -4,7 +4,7 @@
 
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/options.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/exchange/schedule.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -24,7 +24,9 @@ namespace oktopk {
 /// groups in place of ranks. By default each range is cut so that the call costs least, as far as `k`, `n` and P tell,
 /// for selections that overlap as those of training do: few and large messages, or many of them, stay in one stage. The
 /// same on all ranks.
-struct radix {
+struct radix : schedule_base {
+  static constexpr bool has_stages = true;
+
   struct options {
     int bucket = 8; ///< messages each way in flight together, at least 1
     int radix = 0;  ///< groups that a stage cuts a range of ranks into, at least 2; 0: as many as cost least
@@ -48,7 +50,6 @@ struct radix {
     return options_.radix == 1 ? "radix = 1 of radix cuts nothing" : detail::fault_of_options("radix", options_);
   }
 
-  /// The number of groups that a range of so many ranks is cut into, for each size of a range up to P.
   std::vector<int> groups(int ranks, std::int64_t length, std::int64_t k) const {
     std::vector<int> all(static_cast<std::size_t>(ranks) + 1, 1);
     std::vector<double> costs(all.size(), 0); // of a stage and those after it, in the time of an entry

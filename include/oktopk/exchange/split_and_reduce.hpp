@@ -9,95 +9,34 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/options.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/partition/region_order.hpp>
-#include <oktopk/select/concept.hpp>
+#include <oktopk/partition/regions.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 namespace oktopk {
-
-/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
-/// spot. Each share goes straight to its owner, in P-1 messages.
-struct rotated {
-  struct options {
-    int bucket = 4; ///< messages each way in flight together, at least 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("bucket", how.bucket, "messages each way in flight together", at_least(1));
-    }
-  };
-
-  rotated() : rotated(options{}) {}
-  explicit rotated(options how) : options_(how) {}
-
-  static int destination(int rank, int step, int ranks) { return (rank + step) % ranks; }
-  static int source(int rank, int step, int ranks) { return (rank + ranks - step) % ranks; }
-  int bucket() const { return options_.bucket; }
-  std::string describe() const { return detail::describe_options("rotated", options_); }
-  std::string problem() const { return detail::fault_of_options("rotated", options_); }
-
-private:
-  options options_;
-};
 
 namespace detail {
 
 /// The result of split and reduce on one rank; valid until its next call.
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
-  entries_of<Format, E> sums; ///< of this rank's region
-  /// The losses of this rank in messages: an entry for each entry sent, of indices below this rank's region and above
-  /// it. The lists ascend, one after the other. None if the format loses nothing.
+  entries_of<Format, E> sums;              ///< of this rank's region, in the order of regions
+  std::optional<std::int64_t> most_brought; ///< the most entries that a rank has brought, if that is known
+
+  /// The losses of this rank in messages: an entry for each entry sent, below this rank's region and above it in the order
+  /// of `order`. The lists ascend, one after the other. None if the format loses nothing.
   std::span<entries_of<Format, E> const> losses_below;
   std::span<entries_of<Format, E> const> losses_above;
+  regions<E> const* order = nullptr; ///< of the schedule's groups: its places are those of `losses_below`
+  int place = 0;                     ///< of this rank in it
 };
-
-/// Ranks [first, last) of an order of all ranks.
-struct rank_range {
-  int first = 0;
-  int last = 0;
-
-  int size() const { return last - first; }
-
-  /// One of several groups that it is cut into, as even as can be.
-  rank_range group(int which, int groups) const {
-    return {first + static_cast<int>(even_boundary(size(), groups, which)),
-            first + static_cast<int>(even_boundary(size(), groups, which + 1))};
-  }
-
-  /// Ranks whose entries a rank of a group adds up at most, its own included: one of each group, and those that have no
-  /// counterpart, since their groups are larger by a rank; these are spread over the ranks of the smaller groups.
-  int most_summed(int groups) const {
-    int const size_of_smaller = size() / groups;
-    return groups + (size() % groups + size_of_smaller - 1) / size_of_smaller;
-  }
-
-  region regions(std::span<std::int64_t const> boundaries) const {
-    return {boundaries[static_cast<std::size_t>(first)], boundaries[static_cast<std::size_t>(last)]};
-  }
-};
-
-/// The number of groups that a schedule cuts a range of ranks into, for each size of a range; all of one rank if it has
-/// no such function.
-template <class Schedule>
-std::vector<int> groups_of(Schedule const& how, int ranks, std::int64_t length, std::int64_t k) {
-  if constexpr (requires { how.groups(ranks, length, k); }) {
-    return how.groups(ranks, length, k);
-  }
-  std::vector<int> all(static_cast<std::size_t>(ranks) + 1);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
 
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
 /// to the region's owner, who sums what arrives.
@@ -120,73 +59,64 @@ public:
 
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
-  /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
-  /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
-  /// nothing if that is not known. Then ranks announce their sizes first, in as many more messages of 2 words.
-  result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
-                  std::optional<std::int64_t> most_selected) {
+  /// Collective. `owned` is identical on all ranks, and so is what is known of the entries that ranks bring. If that is
+  /// nothing, ranks announce their sizes first, in as many more messages of 2 words. Throws the fault of the lowest faulty
+  /// rank on every rank; notes in the call a sum that overflows, and that this rank has got more than `owned` allows.
+  result_type run(call_context<E, Comm>& call, contribution<Format, E> const& mine, regions<E> const& owned) {
     profiling_region const profiled("oktopk::split_and_reduce");
-    plan(call);
-    std::int64_t const begin = boundaries[at(call.comm.rank())]; // of the own region
-    std::span<std::int64_t const> const by_rank = boundaries;
-    if constexpr (may_have_stages) {
-      if (in_stages()) {
-        boundaries = boundaries_in_order(call.exec, by_rank);
-        selection = regions_.arranged(call.exec, selection, arranged_);
-      }
-    }
-    entries_type held = selection; // for the regions of `range`
+    plan(call, owned);
+    entries_type held = order_->arranged(call.exec, mine.entries, arranged_); // for the regions of `range`
+    std::optional<std::int64_t> most_held = mine.most;
     rank_range range{0, call.comm.size()};
+    double even = static_cast<double>(mine.most.value_or(0)); // entries that a rank gets at most if regions are even
+    double most_load = 0;
     first_fault overflow; // goes out with the next exchange of all ranks: no rank may know more than others do
     below_.clear();
     above_.clear();
-    for (std::size_t stage = 0; stage == 0 || range.size() > 1; ++stage) {
-      split_positions<E, index_type>(call.exec, held.indices, boundaries, positions_);
+    for (std::size_t stage = 0; stage == 0 || (Schedule::has_stages && range.size() > 1); ++stage) {
+      split_positions<E, index_type>(call.exec, held.indices, order_->boundaries(), positions_);
+      double const ranks_before = range.size();
       enter(range, stage == 0);
       range = own_;
-      region const own = own_.regions(boundaries);
+      region const own = region_of(own_);
       sum_.open(call.exec, own);
       sum_.add(call.exec, share_of(held, own_));
-      exchange(call, held, boundaries, own, most_selected);
+      received_ = share_of(held, own_).size();
+      exchange(call, held, own, most_held);
       note_losses(call, held, stage);
-      if (range.size() > 1) {
+      double const summed = most_arrivals_ + 1.0; // ranks, of those that have summed for `range` before
+      even *= summed * range.size() / ranks_before;
+      most_load = even > 0 ? std::max(most_load, (static_cast<double>(received_) - summed) / even) : 0;
+      if (Schedule::has_stages && range.size() > 1) {
         held = call.faults ? entries_type{} : sums_to_pass_on(call, overflow);
-        if (most_selected) { // of the ranks that are summed
-          bool const is_all = *most_selected > call.length / (most_arrivals_ + 1);
-          most_selected = is_all ? call.length : *most_selected * (most_arrivals_ + 1);
+        if (most_held) { // of the ranks that are summed
+          bool const is_all = *most_held > call.length / (most_arrivals_ + 1);
+          most_held = is_all ? call.length : *most_held * (most_arrivals_ + 1);
         }
       }
     }
     call.throw_if_faulty();
-    result_type result{sum_.extract_sums(call, begin), below_, {}};
+    auto const [sums, fault] = sum_.extract_checked(call.exec, owned.region_of(call.comm.rank()).begin);
+    hear(overflow, fault, owned, call.comm.rank());
     call.note(overflow.report());
+    call.is_uneven = most_load > owned.most_load();
     std::reverse(above_.begin(), above_.end());
-    if constexpr (may_have_stages) {
-      if (in_stages() && is_lossy(format_)) {
-        losses_by_rank(call, by_rank);
-      }
-    }
-    result.losses_below = below_;
-    result.losses_above = above_;
-    return result;
+    return {sums, mine.most, below_, above_, order_, own_place_};
   }
 
-  /// Upper bound if a rank selects at most `selected` entries, nothing if no number bounds a selection, and sends at
-  /// most `to_others` in the first stage. In a later one it sends no more than the ranks have selected whose entries it
-  /// has summed.
-  word_bound bound_words(int ranks, std::int64_t length, std::int64_t k, double to_others,
-                         std::optional<std::int64_t> selected) const {
+  /// In a later stage a rank sends no more than the ranks have brought whose entries it has summed.
+  word_bound bound_words(call_size const& of) const {
     word_bound all;
-    std::vector<int> const cuts = groups_of(schedule_, ranks, length, k);
-    double most = to_others;
+    std::vector<int> const cuts = schedule_.groups(of.ranks, of.length, of.k);
+    double most = of.to_others;
     double summed = 1; // ranks
-    for (rank_range range{0, ranks}; range.size() > 1;) {
+    for (rank_range range{0, of.ranks}; range.size() > 1;) {
       int const groups = cuts[at(range.size())];
-      double const header = (range.size() == ranks ? 2.0 : 4.0) + (selected ? 0.0 : 2.0);
-      all = all + word_bound{split_words_at_most(format_, groups - 1, most, {0, length}), header * (groups - 1),
+      double const header = (range.size() == of.ranks ? 2.0 : 4.0) + (of.selected ? 0.0 : 2.0);
+      all = all + word_bound{split_words_at_most(format_, groups - 1, most, {0, of.length}), header * (groups - 1),
                              groups - 1.0};
       summed *= range.most_summed(groups);
-      most = std::min(static_cast<double>(selected.value_or(length)) * summed, static_cast<double>(length));
+      most = std::min(static_cast<double>(of.selected.value_or(of.length)) * summed, static_cast<double>(of.length));
       range = range.group(0, groups);
     }
     return all;
@@ -197,7 +127,7 @@ public:
                                          double k) {
     detail::call_cost all{.decoded = ranks == 1 ? expected_places(format, k, static_cast<double>(length)) : 0,
                           .passes = ranks == 1 ? 1.0 : 0.0};
-    std::vector<int> const cuts = groups_of(how, ranks, length, static_cast<std::int64_t>(k));
+    std::vector<int> const cuts = how.groups(ranks, length, static_cast<std::int64_t>(k));
     for (rank_range range{0, ranks}; range.size() > 1;) {
       int const groups = cuts[at(range.size())];
       double const share = 1.0 * range.size() / groups / ranks; // of all regions
@@ -229,49 +159,32 @@ private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The cuts depend on the sizes alone, and a schedule may take its time to choose them.
-  void plan(call_context<E, Comm> const& call) {
+  void plan(call_context<E, Comm> const& call, regions<E> const& owned) {
     std::array<std::int64_t, 3> const sizes{call.comm.size(), call.length, call.k};
-    if (sizes == planned_) {
-      return;
+    if (sizes != planned_) {
+      planned_ = sizes;
+      groups_ = schedule_.groups(call.comm.size(), call.length, call.k);
+      ranks_.resize(groups_.size() - 1);
+      order_in_groups(groups_, {0, call.comm.size()}, 0, 1, ranks_);
+      own_place_ = static_cast<int>(std::ranges::find(ranks_, call.comm.rank()) - ranks_.begin());
+      auto const stages = static_cast<std::size_t>(ceil_log2(call.comm.size())) + 1; // no more than these
+      while (sent_.size() < stages) {
+        sent_.emplace_back("oktopk::split_and_reduce::sent");
+      }
+      below_.reserve(stages);
+      above_.reserve(stages);
     }
-    planned_ = sizes;
-    groups_ = groups_of(schedule_, call.comm.size(), call.length, call.k);
-    order_.resize(groups_.size() - 1);
-    order(rank_range{0, call.comm.size()}, 0, 1);
-    ordered_.clear();
-    own_place_ = static_cast<int>(std::ranges::find(order_, call.comm.rank()) - order_.begin());
-    auto const stages = static_cast<std::size_t>(ceil_log2(call.comm.size())) + 1; // no more than these
-    sent_.resize(stages);
-    below_.reserve(stages);
-    above_.reserve(stages);
-  }
-
-  static constexpr bool may_have_stages =
-      requires(Schedule const& how) { how.groups(1, std::int64_t(1), std::int64_t(1)); };
-
-  bool in_stages() const { return groups_.back() < static_cast<int>(order_.size()); }
-
-  // The order of ranks in which each group of each stage is a range. Numbers of ranks that are in one place of the
-  // groups of the first stage follow each other, so that these are near each other: what travels far are sums.
-  void order(rank_range places, int first, int stride) {
-    if (places.size() == 1) {
-      order_[at(places.first)] = first;
-      return;
-    }
-    int const groups = groups_[at(places.size())];
-    for (int group = 0; group < groups; ++group) {
-      order(places.group(group, groups), first + group * stride, groups * stride);
+    order_ = &owned;
+    if constexpr (Schedule::has_stages) {
+      if (groups_.back() < call.comm.size()) {
+        in_groups_.compose(call.exec, owned, ranks_);
+        order_ = &in_groups_;
+      }
     }
   }
 
-  std::span<std::int64_t const> boundaries_in_order(E const& exec, std::span<std::int64_t const> by_rank) {
-    if (!std::ranges::equal(by_rank, ordered_)) {
-      ordered_.assign(by_rank.begin(), by_rank.end());
-      regions_.plan(
-          exec, std::ssize(order_), [&](std::int64_t rank) { return by_rank[static_cast<std::size_t>(rank)]; },
-          [&](std::int64_t place) { return order_[static_cast<std::size_t>(place)]; });
-    }
-    return regions_.begins();
+  region region_of(rank_range places) const {
+    return {order_->boundaries()[at(places.first)], order_->boundaries()[at(places.last)]};
   }
 
   // Begins a stage: who sends to whom.
@@ -292,10 +205,10 @@ private:
       int const source = schedule_.source(which, step, groups);
       rank_range const from = range.group(source, groups);
       if (place < from.size()) {
-        arrivals_.push_back({step, order_[at(from.first + place)], 0});
+        arrivals_.push_back({step, ranks_[at(from.first + place)], 0});
       }
       if (from.size() > own_.size() && place == source % own_.size()) { // the last one has no counterpart
-        arrivals_.push_back({step, order_[at(from.last - 1)], 0});
+        arrivals_.push_back({step, ranks_[at(from.last - 1)], 0});
       }
     }
     place_ = place;
@@ -304,21 +217,23 @@ private:
   }
 
   int peer_in(rank_range group) const {
-    return order_[at(group.first + (place_ < group.size() ? place_ : place_of_last_ % group.size()))];
+    return ranks_[at(group.first + (place_ < group.size() ? place_ : place_of_last_ % group.size()))];
   }
 
   entries_type share_of(entries_type const& held, rank_range of) const {
     return held.slice(positions_.host()[of.first], positions_.host()[of.last]);
   }
 
+  // A sum that is not finite, at an index of the gradient.
+  static void hear(first_fault& overflow, fault_report found, regions<E> const& order, int rank) {
+    found.detail = found ? order.restored(found.detail) : 0;
+    overflow.hear(found, rank);
+  }
+
   // The sums of a stage that another one follows. Sums that are not finite are not encoded.
   entries_type sums_to_pass_on(call_context<E, Comm>& call, first_fault& overflow) {
-    call_context<E, Comm> later = call; // for what it notes
-    later.faults = {};
-    entries_type const sums = sum_.extract_sums(later);
-    fault_report found = later.faults.report();
-    found.detail = found ? regions_.restored(found.detail) : 0;
-    overflow.hear(found, call.comm.rank());
+    auto const [sums, fault] = sum_.extract_checked(call.exec);
+    hear(overflow, fault, *order_, call.comm.rank());
     return overflow ? entries_type{} : sums;
   }
 
@@ -340,46 +255,20 @@ private:
     above_.push_back(all.slice(last, held.size()));
   }
 
-  // Brings the losses of all stages into the order of indices.
-  void losses_by_rank(call_context<E, Comm>& call, std::span<std::int64_t const> by_rank) {
-    std::int64_t count = 0;
-    for (auto const* const lists : {&below_, &above_}) {
-      for (entries_type const& each : *lists) {
-        count += each.size();
-      }
-    }
-    losses_.reserve(call.exec, count);
-    count = 0;
-    using space = typename E::memory_space;
-    for (auto* const lists : {&below_, &above_}) {
-      for (entries_type const& each : *lists) {
-        enqueue_copy<space, space>(call.exec, losses_.indices.data() + count, each.indices.data(), each.size());
-        enqueue_copy<space, space>(call.exec, losses_.values.data() + count, each.values.data(), each.size());
-        count += each.size();
-      }
-      lists->clear();
-    }
-    entries_type const all = regions_.restored(call.exec, losses_.entries(count), arranged_);
-    split_positions<E, index_type>(call.exec, all.indices, by_rank, positions_);
-    std::int64_t const own = positions_.host()[call.comm.rank()];
-    below_.push_back(all.slice(0, own));
-    above_.push_back(all.slice(own, count));
-  }
-
   // Exchanges the messages of a stage. After the last one every rank has heard of the same faults.
-  void exchange(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
-                region own, std::optional<std::int64_t> most_held) {
+  void exchange(call_context<E, Comm>& call, entries_type const& held, region own,
+                std::optional<std::int64_t> most_held) {
     first_fault const mine = call.faults; // faults that others report in this stage must not go into its messages
     int const steps = static_cast<int>(targets_.size());
     bucket_ = std::clamp(schedule_.bucket(), 1, std::max(steps, 1));
     lengths_.resize(at(steps) + 1);
     messages_.reset(targets_.size() + arrivals_.size());
     cancel_on_unwind const guard(call.comm, messages_.requests(), announcements_);
-    reserve_buffers(call, held, boundaries, own, most_held);
+    reserve_buffers(call, held, own, most_held);
     int posted = 0;
     next_arrival_ = 0;
     auto const post_until = [&](int last) {
-      post(call, held, boundaries, mine, posted + 1, std::min(last, steps));
+      post(call, held, mine, posted + 1, std::min(last, steps));
       posted = std::min(last, steps);
     };
     std::size_t summed = 0;
@@ -404,15 +293,14 @@ private:
   }
 
   // At most two buckets of receives are in use at a time, and all sends until the end.
-  void reserve_buffers(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
-                       region own, std::optional<std::int64_t> most_held) {
+  void reserve_buffers(call_context<E, Comm>& call, entries_type const& held, region own,
+                       std::optional<std::int64_t> most_held) {
     if (is_lossy(format_)) {
       sent_[below_.size()].reserve(call.exec, held.size());
     }
     send_offsets_.assign(targets_.size() + 1, 0);
     for (std::size_t step = 0; step < targets_.size(); ++step) {
-      send_offsets_[step + 1] = send_offsets_[step] + message_bytes(share_of(held, targets_[step]).size(),
-                                                                    targets_[step].regions(boundaries));
+      send_offsets_[step + 1] = send_offsets_[step] + message_bytes(share_of(held, targets_[step]).size(), region_of(targets_[step]));
     }
     most_received_ = std::min(most_held ? *most_held : announced_most(call.comm), own.width());
     slot_bytes_ = message_bytes(most_received_, own);
@@ -446,8 +334,7 @@ private:
   std::int64_t slot_offset(std::size_t which) const { return static_cast<std::int64_t>(which) % slots_ * slot_bytes_; }
 
   // Encodes the messages of steps first .. last, and starts them and their receives.
-  void post(call_context<E, Comm>& call, entries_type const& held, std::span<std::int64_t const> boundaries,
-            first_fault const& mine, int first, int last) {
+  void post(call_context<E, Comm>& call, entries_type const& held, first_fault const& mine, int first, int last) {
     for (int step = first; step <= last; ++step) {
       for (; next_arrival_ < arrivals_.size() && arrivals_[next_arrival_].step == step; ++next_arrival_) {
         arrival& each = arrivals_[next_arrival_];
@@ -456,7 +343,7 @@ private:
       }
       rank_range const to = targets_[at(step) - 1];
       std::int64_t const body = send_offsets_[at(step) - 1] + header_bytes_;
-      region const theirs = to.regions(boundaries);
+      region const theirs = region_of(to);
       entries_type const share = share_of(held, to);
       lengths_[at(step)] = format_.encode(call.exec, share, theirs, outgoing_.data() + body);
       outgoing_.push(call.exec, body, lengths_[at(step)]);
@@ -503,6 +390,7 @@ private:
     format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + header_bytes_), bytes,
                    header.detail, own, decoded_.indices.data(), decoded_.values.data());
     sum_.add(call.exec, decoded_.entries(header.detail));
+    received_ += header.detail;
   }
 
   Schedule schedule_;
@@ -512,18 +400,17 @@ private:
   shared_numbers<std::int64_t, E> positions_{"oktopk::split_and_reduce::positions"};
   message_buffer<E> outgoing_{"oktopk::split_and_reduce::outgoing"};
   message_buffer<E> incoming_{"oktopk::split_and_reduce::incoming"};
-  selection_workspace<index_type, value_type, E> decoded_;
-  std::vector<selection_workspace<index_type, value_type, E>> sent_; // of each stage, as receivers decode it
-  std::vector<entries_type> below_;                                  // losses of each stage
+  entries_buffer<index_type, value_type, E> decoded_{"oktopk::split_and_reduce::decoded"};
+  entries_buffer<index_type, value_type, E> arranged_{"oktopk::split_and_reduce::arranged"};
+  std::vector<entries_buffer<index_type, value_type, E>> sent_; // of each stage, as receivers decode it
+  std::vector<entries_type> below_;                             // losses of each stage
   std::vector<entries_type> above_;
   std::array<std::int64_t, 3> planned_{};
-  std::vector<int> groups_;           // of a range of so many ranks
-  std::vector<int> order_;            // ranks
-  int own_place_ = 0;                 // in this order
-  std::vector<std::int64_t> ordered_; // boundaries by rank
-  block_order<E, index_type, value_type> regions_;
-  selection_workspace<index_type, value_type, E> arranged_; // the selection; then the losses
-  selection_workspace<index_type, value_type, E> losses_;
+  std::vector<int> groups_; // of a range of so many ranks
+  std::vector<int> ranks_;  // at the places of an order in which groups are ranges
+  int own_place_ = 0;       // in this order
+  regions<E> in_groups_;    // the regions in this order
+  regions<E> const* order_ = nullptr; // of this call: these, or those of the partitioner
   // Of the present stage:
   rank_range own_;
   int place_ = 0;         // of this rank in its group, and in the others
@@ -537,99 +424,11 @@ private:
   std::vector<std::int64_t> lengths_;
   std::vector<std::int64_t> announced_;
   std::int64_t most_received_ = 0; // entries that the decoded arrays have room for
+  std::int64_t received_ = 0;      // entries, with this rank's own share
   std::vector<typename Comm::request> announcements_;
   int bucket_ = 1; // no wider than there are steps
   std::int64_t slots_ = 0;
   std::int64_t slot_bytes_ = 0;
-};
-
-template <gradient_index Index, gradient_value Value>
-struct own_rounding_losses {
-  Index const* from;
-  Value const* exact;
-  Value const* rounded;
-  Index* indices;
-  Value* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    indices[i] = from[i];
-    values[i] = exact[i] - rounded[i];
-  }
-};
-
-/// Entries that return to this rank's residual if a format is lossy: the losses of its own messages.
-///
-/// These are the losses of two kinds of entries: those that it sent to the owners of their regions and that are in the
-/// result, and the sums of its own region that it sent to all. Every rounding is done by one rank, and returns there
-/// once. Sends nothing.
-template <execution_space E, sparse_format Format>
-class rounding_losses {
-public:
-  using index_type = typename Format::index_type;
-  using value_type = typename Format::value_type;
-  using entries_type = entries_of<Format, E>;
-
-  explicit rounding_losses(Format const& format = {}) : is_lossy_(is_lossy(format)) {}
-
-  /// Ascending, unique and valid until the next run; empty where the format loses nothing. `sums` are this rank's part
-  /// of the result before they were encoded, `result` is the whole, decoded, with `counts` entries of each rank.
-  template <communicator Comm>
-  entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
-                   entries_type const& sums, entries_type const& result, std::span<std::int64_t const> counts) {
-    if (!is_lossy_) {
-      return {};
-    }
-    E const& exec = call.exec;
-    auto const entries_in = [](std::span<entries_type const> lists) {
-      return std::accumulate(lists.begin(), lists.end(), std::int64_t(0),
-                             [](std::int64_t count, entries_type const& each) { return count + each.size(); });
-    };
-    std::int64_t const most = sums.size() + entries_in(sent.losses_below) + entries_in(sent.losses_above);
-    if (most == 0) {
-      return {};
-    }
-    indices_.reserve(exec, most);
-    values_.reserve(exec, most);
-    std::int64_t count = 0;
-    auto const add_contributed = [&](entries_type const& losses) {
-      count += losses.size() == 0 ? 0
-                                  : common_entries<E, index_type, value_type>(
-                                        exec, losses, result.indices, indices_.data() + count, values_.data() + count);
-    };
-    std::ranges::for_each(sent.losses_below, add_contributed);
-    own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(),
-                                                             own_values(call, result, counts), indices_.data() + count,
-                                                             values_.data() + count};
-    Kokkos::parallel_for("oktopk::rounding_losses::add_own", index_range<E>(exec, 0, sums.size()), kernel);
-    count += sums.size();
-    std::ranges::for_each(sent.losses_above, add_contributed);
-    return {indices_.data(), values_.data(), count};
-  }
-
-  /// The same if a rank sent `entries` to all and nothing else.
-  template <communicator Comm>
-  entries_type run(call_context<E, Comm>& call, entries_type const& entries, entries_type const& result,
-                   std::span<std::int64_t const> counts) {
-    if (!is_lossy_) {
-      return {};
-    }
-    values_.reserve(call.exec, entries.size());
-    losses_of<E, value_type>(call.exec, entries.values.data(), own_values(call, result, counts), entries.size(),
-                             values_.data());
-    return {entries.indices.data(), values_.data(), entries.size()};
-  }
-
-private:
-  // The values of this rank's part of the result, as the others have them.
-  template <communicator Comm>
-  static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
-                                      std::span<std::int64_t const> counts) {
-    return result.values.data() + std::accumulate(counts.begin(), counts.begin() + call.comm.rank(), std::int64_t(0));
-  }
-
-  bool is_lossy_;
-  buffer<index_type, typename E::memory_space> indices_{"oktopk::rounding_losses::indices"};
-  buffer<value_type, typename E::memory_space> values_{"oktopk::rounding_losses::values"};
 };
 
 } // namespace detail

@@ -6,7 +6,7 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/core/workspace.hpp>
-#include <oktopk/partition/uniform.hpp>
+#include <oktopk/partition/concept.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
@@ -77,13 +77,14 @@ inline std::int64_t place_of_even(std::int64_t wanted, known_count const& low, k
 
 /// The step of `balanced`, and of `sampled`, which evens the regions in `rounds` rounds first.
 template <execution_space E, communicator Comm>
-class balancing_step {
+class balancing_step : public partitioner_base::step_base {
 public:
   explicit balancing_step(int rounds) : rounds_(rounds) {}
 
   template <gradient_index Index>
   std::span<std::int64_t const> run(call_context<E, Comm>& call,
-                                    array_ref<Index const, typename E::memory_space> const& selected) {
+                                    array_ref<Index const, typename E::memory_space> const& selected,
+                                    bool /*were_uneven*/ = false) {
     average(call, selected);
     known_.assign(1, {0, 0});
     for (int round = 0; round < rounds_ && boundaries_.size() > 2; ++round) {
@@ -172,7 +173,7 @@ private:
 /// Costs one allreduce of P integers every tau iterations. A rank that selected nothing takes no part in the average;
 /// if no rank selected anything, regions are uniform. Averaging balances only if the ranks' gradients are large in the
 /// same places; otherwise it guarantees nothing.
-struct balanced {
+struct balanced : partitioner_base {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
 
@@ -189,7 +190,7 @@ struct balanced {
   std::string problem() const { return detail::fault_of_options("balanced", options_); }
 
   bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  static double bound_words(int ranks) { return detail::allreduce_words_at_most(ranks, ranks); }
+  static double bound_words(int ranks, std::int64_t, bool) { return detail::allreduce_words_at_most(ranks, ranks); }
 
   template <execution_space E, communicator Comm>
   struct step : detail::balancing_step<E, Comm> {

@@ -5,71 +5,121 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/options.hpp>
-#include <oktopk/core/sparse.hpp>
+#include <oktopk/partition/regions.hpp>
+
+#include <limits>
+#include <vector>
 
 namespace oktopk {
+
+/// What a partitioner need not say: its regions are contiguous, and however uneven they are, they stay until they are due.
+struct partitioner_base {
+  /// Blocks of the gradient that make a region. With more than one, boundaries are those of an order of indices in which
+  /// regions are contiguous; see `regions`.
+  static int blocks() { return 1; }
+
+  /// How full a region may be, as a multiple of what it has at most if regions are even. If a rank gets more, regions are
+  /// made anew in the next call. That is noticed if a number bounds selections; the ranks hear of it with the sizes that
+  /// they exchange anyway.
+  static double most_load() { return std::numeric_limits<double>::infinity(); }
+
+  /// What its step need not do.
+  struct step_base {
+    /// False makes the regions anew in this call. Collective, before each call whose regions are not due; the same on
+    /// all ranks. Counts in `bound_words`.
+    template <class Call, class Indices>
+    static bool fits(Call&, Indices const&, std::span<std::int64_t const>) {
+      return true;
+    }
+  };
+};
 
 namespace detail {
 
 template <class P>
-concept has_partitioner_options = made_from_options<P> && requires(P const& partitioner, std::int64_t iteration) {
-  { partitioner.describe() } -> std::convertible_to<std::string>;
-  { partitioner.problem() } -> std::convertible_to<std::string>;
-  { partitioner.due(iteration) } -> std::same_as<bool>;
-  { partitioner.bound_words(1) } -> std::same_as<double>;
-};
+concept has_partitioner_options =
+    made_from_options<P> && std::derived_from<P, partitioner_base> && requires(P const& how, std::int64_t number) {
+      { how.describe() } -> std::convertible_to<std::string>;
+      { how.problem() } -> std::convertible_to<std::string>;
+      { how.due(number) } -> std::same_as<bool>;
+      { how.bound_words(1, number, true) } -> std::same_as<double>;
+      { how.blocks() } -> std::same_as<int>;
+      { how.most_load() } -> std::same_as<double>;
+    };
 
 template <class P, class E, class Comm>
-concept partitions_for = std::constructible_from<typename P::template step<E, Comm>, P const&> &&
-                         requires(typename P::template step<E, Comm>& step, call_context<E, Comm>& call,
-                                  array_ref<std::int32_t const, typename E::memory_space> selected) {
-                           { step.run(call, selected) } -> std::same_as<std::span<std::int64_t const>>;
-                         };
+concept partitions_for =
+    std::constructible_from<typename P::template step<E, Comm>, P const&> &&
+    std::derived_from<typename P::template step<E, Comm>, partitioner_base::step_base> &&
+    requires(typename P::template step<E, Comm>& step, call_context<E, Comm>& call,
+             array_ref<std::int32_t const, typename E::memory_space> selected, std::span<std::int64_t const> boundaries) {
+      { step.run(call, selected, true) } -> std::same_as<std::span<std::int64_t const>>;
+      { step.fits(call, selected, boundaries) } -> std::same_as<bool>;
+    };
 
 } // namespace detail
 
-/// Assigns a region of the gradient to each rank (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
+/// Assigns a region of the gradient to each rank (paper, section 3.1.1; Algorithm 1, lines 5 to 7). It derives from
+/// `partitioner_base`, which has what it need not say.
 ///
 /// 1. `options` — a plain struct; `describe()` returns it as a text that the ranks compare, `problem()` says what is
 ///    wrong with it (empty when nothing is).
 /// 2. `due(iteration)` — true if the regions are made anew before that iteration; true for iteration 0.
-/// 3. `bound_words(ranks)` — the most words that one rank sends for one partition.
-/// 4. `step<E, Comm>` — the partitioner at work, made from the policy; owns its buffers.
-/// 5. `step.run(call, selected)` — collective; takes the ascending indices that this rank selected, and returns P+1
-///    boundaries: they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run.
-///    Region r is [boundaries[r], boundaries[r + 1]); it may be empty.
-///
-/// A step may have `fits(call, selected, boundaries)`, too: collective, before each call whose regions are not due. False
-/// makes them anew in that call. Then `bound_words` counts both. A partitioner may have `bound_words(ranks, k)`, too, if
-/// its cost depends on k. With `blocks()` a region is so many blocks, as `uniform` deals them out; boundaries and `fits` are
-/// then in an order of indices in which regions are contiguous.
+/// 3. `bound_words(ranks, k, are_new)` — the most words that one rank sends to make regions for selections of k, if they
+///    are new in a call, and to find out that they do not fit.
+/// 4. `step<E, Comm>` — the partitioner at work, made from the policy; owns its buffers, derives from
+///    `partitioner_base::step_base`.
+/// 5. `step.run(call, selected, were_uneven)` — collective; takes the ascending indices that this rank selected, and
+///    returns P+1 boundaries: they ascend from 0 to the length, are the same on all ranks, and stay valid until the next
+///    run. Region r is [boundaries[r], boundaries[r + 1]); it may be empty. `were_uneven`: regions of the last call had more
+///    than `most_load`, or there are none though it is not the first one.
 template <class P, class E, class Comm>
 concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 
 namespace detail {
 
-template <class P>
-concept deals_blocks = requires(P const& how) {
-  { how.blocks() } -> std::same_as<int>;
+/// Lines 5 to 7 of Algorithm 1: the regions of a call.
+template <execution_space E, communicator Comm, partitioner<E, Comm> Partitioner>
+class space_repartition {
+public:
+  explicit space_repartition(Partitioner const& how) : partitioner_(how), step_(how) {}
+
+  /// With `boundaries` as in `run`.
+  double bound_words(int ranks, std::int64_t k, std::int64_t iteration, std::vector<std::int64_t> const& boundaries) const {
+    return partitioner_.bound_words(ranks, k, boundaries.empty() || partitioner_.due(iteration));
+  }
+
+  /// Collective. `boundaries` are those of the last call, the same on all ranks; none if it had none, or if they are not
+  /// to be used again. Gives the regions of this call, valid until the next one.
+  template <gradient_index Index>
+  regions<E> const& run(call_context<E, Comm>& call,
+                        array_ref<Index const, typename E::memory_space> const& selected,
+                        std::vector<std::int64_t>& boundaries) {
+    bool const were_uneven = boundaries.empty() && call.iteration > 0;
+    bool const is_due = partitioner_.due(call.iteration) || boundaries.empty();
+    bool const are_new = is_due || !step_.fits(call, selected, boundaries);
+    if (are_new) {
+      profiling_region const profiled("oktopk::space_repartition");
+      auto const found = step_.run(call, selected, were_uneven);
+      boundaries.assign(found.begin(), found.end());
+      call.statistics.repartitioned = true;
+    }
+    regions_.assign(call.exec, boundaries, partitioner_.blocks(), partitioner_.most_load(), are_new);
+    return regions_;
+  }
+
+  /// At the end of a call, when all ranks have heard that a region had too many entries: these regions are not used again.
+  void learn(call_context<E, Comm> const& call, std::vector<std::int64_t>& boundaries) const {
+    if (call.is_uneven) {
+      boundaries.clear();
+    }
+  }
+
+private:
+  Partitioner partitioner_;
+  typename Partitioner::template step<E, Comm> step_;
+  regions<E> regions_;
 };
-
-/// What `fits` of a partitioner's step says; true without one.
-template <class Step, class Call, class Indices>
-bool regions_fit(Step& step, Call& call, Indices const& selected, std::span<std::int64_t const> boundaries) {
-  if constexpr (requires { step.fits(call, selected, boundaries); }) {
-    return step.fits(call, selected, boundaries);
-  }
-  return true;
-}
-
-/// The most words of a partition for this k.
-template <class Partitioner>
-double partition_words(Partitioner const& how, int ranks, std::int64_t k) {
-  if constexpr (requires { how.bound_words(ranks, k); }) {
-    return how.bound_words(ranks, k);
-  }
-  return how.bound_words(ranks);
-}
 
 } // namespace detail
 } // namespace oktopk

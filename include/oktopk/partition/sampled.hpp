@@ -13,26 +13,28 @@
 
 namespace oktopk {
 
-/// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected in
-/// this very call, and P entries of rounding. Then no rank receives more than that in the reduce phase.
+/// Regions with a bound for any input: none gets more than `most` times the mean of what all ranks have selected, and P
+/// entries of rounding. Then no rank receives more than that in the reduce phase.
 ///
 /// Averaged boundaries (the paper's, `balanced`) balance only as far as the ranks' gradients are large in the same places:
 /// with 128 ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each
 /// boundary, and move the boundaries so that regions are even by all such sums so far, twice: three allreduces of P
 /// integers in all. That is done every tau iterations, and in iterations 1, 2, 4, ... before the first of these, since
-/// regions of the very first gradient fit later ones badly. In any other call ranks first sum how many entries each
-/// region would get: one allreduce of P integers. If one would get too many, the regions are made anew for this call,
-/// with more rounds of such sums, which move each boundary until it is right, by where entries lie on average and by
-/// halves in turn: at most 2 log2 n rounds, few in practice. An index that several ranks have selected is not cut, so a
-/// region may get P entries more.
+/// regions of the very first gradient fit later ones badly.
 ///
-/// The sum takes about as long as sending 2048 ceil(log2 P) entries does. So calls with fewer than `check_from`
-/// entries for each of its messages are not checked: it takes about a sixtieth of those that are. 0 checks every call.
-struct sampled {
+/// Calls with k >= check_from x ceil(log2 P) sum first how many entries each region would get: one allreduce of P
+/// integers, about 1/60 of the time of the smallest of them. If a region would get too many, the regions are made anew for
+/// this very call. In calls with fewer entries the check would cost too much. There a rank that got too many says so with
+/// the sizes that the ranks exchange anyway, and the next call makes regions anew: that costs no message in a call whose
+/// regions are even, and one call that is not. If regions that are made are not even after the two moves, boundaries are
+/// moved until no region gets too many, by where entries lie on average and by halves in turn: at most 2 log2 n more sums,
+/// few in practice. An index that several ranks
+/// have selected is not cut, so a region may get P entries more.
+struct sampled : partitioner_base {
   struct options {
     std::int64_t tau = 64;             ///< iterations from one repartition to the next in any case, at least 1
     double most = 1.25;                ///< of the fullest region to the mean, above which regions are made anew
-    std::int64_t check_from = 1 << 15; ///< k for each message of a check, from which on calls are checked; at least 0
+    std::int64_t check_from = 1 << 15; ///< k for each message of a check from which on it is made in advance; at least 0
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -53,14 +55,15 @@ struct sampled {
     return iteration % options_.tau == 0 || is_early;
   }
 
-  /// For any k, and for this one.
-  static double bound_words(int ranks) { return words_of(ranks, most_rounds + evening_rounds + 2); }
-  double bound_words(int ranks, std::int64_t k) const {
-    return checks(options_, ranks, k) ? bound_words(ranks) : words_of(ranks, evening_rounds + 1);
+  double most_load() const { return options_.most; }
+
+  double bound_words(int ranks, std::int64_t k, bool are_new) const {
+    int const rounds = checks(options_, ranks, k) || are_new ? most_rounds + 1 : 0;
+    return (rounds + evening_rounds + 1) * detail::allreduce_words_at_most(ranks, ranks);
   }
 
   template <execution_space E, communicator Comm>
-  class step : detail::balancing_step<E, Comm> {
+  class step : public detail::balancing_step<E, Comm> {
     using base = detail::balancing_step<E, Comm>;
 
   public:
@@ -79,9 +82,11 @@ struct sampled {
 
     template <gradient_index Index>
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
-                                      array_ref<Index const, typename E::memory_space> const& selected) {
+                                      array_ref<Index const, typename E::memory_space> const& selected,
+                                      bool were_uneven) {
       base::run(call, selected);
-      bool const bounds = checks(how_, call.comm.size(), call.k);
+      // If the last but one move has left regions even, so has the last one, as a rule.
+      bool const bounds = were_uneven || checks(how_, call.comm.size(), call.k) || !are_even();
       bool halves = false;
       for (int round = 0; round < most_rounds && bounds; ++round) {
         base::count(call, selected, base::boundaries_);
@@ -125,8 +130,6 @@ struct sampled {
 private:
   static constexpr int most_rounds = 128; // two for each bit of an index
   static constexpr int evening_rounds = 2;
-
-  static double words_of(int ranks, int sums) { return sums * detail::allreduce_words_at_most(ranks, ranks); }
 
   static bool checks(options const& how, int ranks, std::int64_t k) {
     return ranks > 1 && k / detail::ceil_log2(ranks) >= how.check_from;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/partition/concept.hpp>
 
@@ -11,18 +10,6 @@
 #include <vector>
 
 namespace oktopk {
-
-namespace detail {
-
-/// P+1 boundaries of regions that differ by one at most.
-inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries) {
-  auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
-  for (std::size_t r = 0; r < boundaries.size(); ++r) {
-    boundaries[r] = even_boundary(length, regions, static_cast<std::int64_t>(r));
-  }
-}
-
-} // namespace detail
 
 /// Regions of equal width, without communication.
 ///
@@ -33,7 +20,7 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 /// the begin of all P x `blocks` blocks, so blocks should have more entries than one.
 /// Memory: two lists of k entries and five arrays of P x `blocks` numbers. Of sums that are equal in magnitude the first
 /// in the order of regions is chosen.
-struct uniform {
+struct uniform : partitioner_base {
   struct options {
     int blocks = 1; ///< of a region, dealt out to the ranks in turn, at least 1; no more than it has indices
 
@@ -49,17 +36,17 @@ struct uniform {
   std::string describe() const { return detail::describe_options("uniform", options_); }
   std::string problem() const { return detail::fault_of_options("uniform", options_); }
   static bool due(std::int64_t iteration) { return iteration == 0; }
-  static double bound_words(int) { return 0; }
+  static double bound_words(int, std::int64_t, bool) { return 0; }
   int blocks() const { return options_.blocks; }
 
   template <execution_space E, communicator Comm>
-  class step {
+  class step : public partitioner_base::step_base {
   public:
     explicit step(uniform const&) {}
 
     template <gradient_index Index>
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
-                                      array_ref<Index const, typename E::memory_space> const&) {
+                                      array_ref<Index const, typename E::memory_space> const&, bool) {
       boundaries_.resize(static_cast<std::size_t>(call.comm.size()) + 1);
       detail::even_regions(call.length, boundaries_); // dealt blocks are even, too
       return boundaries_;

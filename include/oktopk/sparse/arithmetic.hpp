@@ -231,20 +231,32 @@ public:
     return {indices_.data(), values_.data(), count};
   }
 
-  /// The same, and notes an overflow in the call: on a device the same kernels look for it.
-  template <class Call>
-  entries_type extract_sums(Call& call, std::optional<std::int64_t> begin = {}) {
-    entries_type sums = extract(call.exec, begin);
+  /// Sums, and the fault of one that is not finite.
+  struct checked_sums {
+    entries_type sums;
+    detail::fault_report fault;
+  };
+
+  /// The same, and looks for an overflow: on a device the same kernels do.
+  checked_sums extract_checked(E const& exec, std::optional<std::int64_t> begin = {}) {
+    entries_type const sums = extract(exec, begin);
     if constexpr (detail::is_device<E>) {
-      noted_.to_host(call.exec, 1, "oktopk::region_sum::extract");
+      noted_.to_host(exec, 1, "oktopk::region_sum::extract");
       std::int64_t const noted = *noted_.host();
       using items = detail::touched_items<E, Index, Value>;
-      call.note(noted == 0 ? detail::fault_report()
-                           : detail::fault_report{fault::non_finite, items::largest_index - noted,
-                                                  detail::fault_subject::sum});
+      return {sums, noted == 0 ? detail::fault_report()
+                               : detail::fault_report{fault::non_finite, items::largest_index - noted,
+                                                      detail::fault_subject::sum}};
     } else {
-      call.note(detail::non_finite_in<E, Index, Value>(call.exec, sums, detail::fault_subject::sum));
+      return {sums, detail::non_finite_in<E, Index, Value>(exec, sums, detail::fault_subject::sum)};
     }
+  }
+
+  /// The same, and notes an overflow in the call.
+  template <class Call>
+  entries_type extract_sums(Call& call, std::optional<std::int64_t> begin = {}) {
+    auto const [sums, fault] = extract_checked(call.exec, begin);
+    call.note(fault);
     return sums;
   }
 
