@@ -15,7 +15,7 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/partition/region_order.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <array>
@@ -158,7 +158,9 @@ public:
       }
     }
     call.throw_if_faulty();
-    result_type result{sum_.extract_sums(call, begin), below_, {}};
+    auto const [sums, found] = sum_.extract_checked(call.exec, begin);
+    call.note(found);
+    result_type result{sums, below_, {}};
     call.note(overflow.report());
     std::reverse(above_.begin(), above_.end());
     if constexpr (may_have_stages) {
@@ -313,10 +315,7 @@ private:
 
   // The sums of a stage that another one follows. Sums that are not finite are not encoded.
   entries_type sums_to_pass_on(call_context<E, Comm>& call, first_fault& overflow) {
-    call_context<E, Comm> later = call; // for what it notes
-    later.faults = {};
-    entries_type const sums = sum_.extract_sums(later);
-    fault_report found = later.faults.report();
+    auto [sums, found] = sum_.extract_checked(call.exec);
     found.detail = found ? regions_.restored(found.detail) : 0;
     overflow.hear(found, call.comm.rank());
     return overflow ? entries_type{} : sums;
