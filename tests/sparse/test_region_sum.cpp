@@ -5,16 +5,24 @@
 #include "support/collect.hpp"
 #include "support/generators.hpp"
 
-#include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
+#include <limits>
 #include <map>
 
 using namespace oktopk_tests;
 
 namespace {
 
-template <class Index, class Value>
-void add(oktopk::region_sum<Index, Value, execution>& sum, sparse_vector<Value> const& entries) {
+/// The largest value; a fault where it is over 100.
+struct largest {
+  KOKKOS_INLINE_FUNCTION static constexpr float identity() { return std::numeric_limits<float>::lowest(); }
+  KOKKOS_INLINE_FUNCTION static constexpr float combine(float a, float b) { return a < b ? b : a; }
+  KOKKOS_INLINE_FUNCTION static constexpr bool is_fault(float x) { return x > 100; }
+};
+
+template <class Index, class Value, class Combiner>
+void add(oktopk::region_sum<Index, Value, execution, Combiner>& sum, sparse_vector<Value> const& entries) {
   std::vector<Index> narrow(entries.indices.begin(), entries.indices.end());
   auto const indices = to_view(narrow);
   auto const values = to_view(entries.values);
@@ -88,5 +96,38 @@ TEST_CASE("region_sum that was filled and never extracted opens empty") {
     sum.open(execution(), {0, 130});
     add(sum, sparse_vector<float>{{0, 129}, {8, 16}});
     CHECK((entries_of(sum.extract(execution())) == sparse_vector<float>{{0, 129}, {8, 16}}));
+  }
+}
+
+TEST_CASE("extract_checked reports the sum that overflows at the lowest index, counted from where the indices begin") {
+  float const most = std::numeric_limits<float>::max();
+  oktopk::region_sum<std::int32_t, float, execution> sum;
+  sum.open(execution(), {100, 300});
+  add(sum, sparse_vector<float>{{110, 170, 171}, {most, 1, -most}});
+  CHECK(!sum.extract_checked(execution()).fault);
+  sum.open(execution(), {100, 300});
+  add(sum, sparse_vector<float>{{110, 170, 171}, {1, most, -most}});
+  add(sum, sparse_vector<float>{{110, 170, 171}, {1, most, -most}});
+  auto const found = sum.extract_checked(execution(), 1000);
+  CHECK(found.sums.size() == 3);
+  CHECK(found.fault.code == oktopk::fault::non_finite);
+  CHECK(found.fault.detail == 1070);
+  CHECK(found.fault.subject == oktopk::detail::fault_subject::sum);
+}
+
+TEST_CASE("region_sum takes identity, combination and fault from its combiner, also after growth and a call given up") {
+  oktopk::region_sum<std::int32_t, float, execution, largest> sum;
+  for (std::int64_t const width : {10, 100, 50, 1000}) {
+    sum.open(execution(), {0, width});
+    add(sum, sparse_vector<float>{{0, 9}, {7, 7}}); // the call is given up
+    sum.open(execution(), {0, width});
+    add(sum, sparse_vector<float>{{0, 4, 9}, {-3, -2, 1}});
+    add(sum, sparse_vector<float>{{0, 9}, {-5, 2}});
+    auto const found = sum.extract_checked(execution());
+    CHECK((entries_of(found.sums) == sparse_vector<float>{{0, 4, 9}, {-3, -2, 2}}));
+    CHECK(!found.fault);
+    sum.open(execution(), {0, width});
+    add(sum, sparse_vector<float>{{0, 4, 9}, {-3, 101, 1e9F}});
+    CHECK(sum.extract_checked(execution()).fault.detail == 4);
   }
 }

@@ -8,7 +8,7 @@
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -186,7 +186,8 @@ private:
     sum_.open(call.exec, everything_);
     sum_.add(call.exec, kept);
     sum_.add(call.exec, theirs);
-    entries_type const merged = sum_.extract_sums(call);
+    auto const [merged, overflow] = sum_.extract_checked(call.exec);
+    call.note(overflow);
     if (!call.faults) {
       kept = cut(call, merged, return_dropped);
     }

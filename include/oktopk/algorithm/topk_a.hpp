@@ -8,7 +8,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/losses.hpp>
 #include <oktopk/select/gaussian.hpp>
-#include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -106,7 +106,8 @@ private:
       sum_.add(call.exec, all.slice(position, position + size));
       position += size;
     }
-    entries_type sums = sum_.extract_sums(call);
+    auto const [sums, overflow] = sum_.extract_checked(call.exec);
+    call.note(overflow);
     call.throw_if_faulty();
     return sums;
   }

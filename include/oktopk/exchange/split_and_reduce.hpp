@@ -14,6 +14,7 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/partition/regions.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <array>

@@ -86,7 +86,7 @@ struct sampled : partitioner_base {
                                       bool were_uneven) {
       base::run(call, selected);
       // If the last but one move has left regions even, so has the last one, as a rule.
-      bool const bounds = were_uneven || checks(how_, call.comm.size(), call.k) || !are_even();
+      bool const bounds = were_uneven || checks(how_, call.comm.size(), call.k) || (call.comm.size() > 1 && !are_even());
       bool halves = false;
       for (int round = 0; round < most_rounds && bounds; ++round) {
         base::count(call, selected, base::boundaries_);

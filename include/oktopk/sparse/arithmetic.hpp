@@ -9,12 +9,9 @@
 #include <oktopk/core/write_in_order.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <span>
 
-// Arithmetic on sparse vectors: their sums, set operations on their indices, and the search for what is not finite. No
-// communication.
+// Set operations on the indices of sparse vectors, and the search for values that are not finite. No communication.
 namespace oktopk::detail {
 
 /// The first position of an ascending array whose value is not below `value`; for kernels. `Sorted` is a pointer to
@@ -55,10 +52,18 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
   numbers.to_host(exec, count, "oktopk::partition::split_positions");
 }
 
-/// A device looks at one value a thread. A CPU takes the largest magnitude of a block, which takes a few vector
-/// instructions, and searches the block if that is not finite.
-template <execution_space E, gradient_value Value>
-struct non_finite_search {
+/// The fault of a value that is NaN or infinite.
+struct non_finite_fault {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static constexpr bool is_fault(Value x) {
+    return magnitude_bits(x) >= infinity_bits<Value>;
+  }
+};
+
+/// A device looks at one value a thread. A CPU looks at all values of a block together, which takes a few vector
+/// instructions, and searches the block if one of them is a fault.
+template <execution_space E, gradient_value Value, class Fault>
+struct fault_search {
   static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
 
   Value const* values;
@@ -67,14 +72,13 @@ struct non_finite_search {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& lowest) const {
     std::int64_t const begin = block * width;
     std::int64_t const end = begin + width < size ? begin + width : size;
-    signed_bits_of<Value> largest = 0;
+    bits_of<Value> any = 0; // as wide as the values, for vectors
     for (std::int64_t i = begin; i < end; ++i) {
-      auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(values[i]));
-      largest = magnitude > largest ? magnitude : largest;
+      any |= Fault::is_fault(values[i]) ? 1U : 0U;
     }
-    if (static_cast<bits_of<Value>>(largest) >= infinity_bits<Value>) {
+    if (any != 0) {
       std::int64_t i = begin;
-      while (magnitude_bits(values[i]) < infinity_bits<Value>) {
+      while (!Fault::is_fault(values[i])) {
         i += 1;
       }
       lowest = i < lowest ? i : lowest;
@@ -82,12 +86,12 @@ struct non_finite_search {
   }
 };
 
-/// The position of the first value that is NaN or infinite; the number of values when all are finite.
+/// The position of the first value that is NaN or infinite, or another `Fault`; the number of values if there is none.
 ///
 /// Reads the values once. Waits for `exec`.
-template <execution_space E, gradient_value Value>
+template <execution_space E, gradient_value Value, class Fault = non_finite_fault>
 std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::memory_space> values) {
-  using search = non_finite_search<E, Value>;
+  using search = fault_search<E, Value, Fault>;
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t first = size;
   Kokkos::parallel_reduce("oktopk::select::first_non_finite",
@@ -115,175 +119,6 @@ fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::m
                            fault_subject subject) {
   return fault_at<E, Index>(exec, entries.indices, first_non_finite<E, Value>(exec, entries.values), subject);
 }
-
-/// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for sums that are
-/// not finite.
-template <execution_space E, gradient_index Index, gradient_value Value>
-struct touched_items {
-  static constexpr bool single = false;
-  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
-
-  Value* sums;
-  std::uint64_t* touched;
-  std::int64_t begin;
-  Index* indices;
-  Value* values;
-  std::int64_t* noted; ///< `largest_index` less the least index of a sum that is not finite; 0 if there is none
-
-  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
-
-  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
-    std::int64_t const first = position;
-    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
-      std::int64_t const place = word * 64 + lowest_bit(left);
-      Value const sum = sums[place];
-      indices[position] = static_cast<Index>(begin + place);
-      values[position] = sum;
-      sums[place] = 0;
-      if constexpr (is_device<E>) {
-        if (magnitude_bits(sum) >= infinity_bits<Value>) {
-          Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
-        }
-      }
-    }
-    if (position > first) { // most words are empty, and stay unwritten
-      touched[word] = 0;
-    }
-    return position - first;
-  }
-};
-
-template <execution_space E, gradient_index Index, gradient_value Value>
-struct region_sum_addition {
-  static constexpr std::int64_t ahead = 24;
-
-  sparse_ref<Index, Value, typename E::memory_space> entries;
-  std::int64_t last;
-  std::int64_t begin;
-  Value* sums;
-  std::uint64_t* touched;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    // The sums are far apart and have left the cache since the last call.
-    std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
-    prefetch_for_writing<E>(&sums[later - begin]);
-    std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
-    sums[place] += entries.values(i);
-    set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
-  }
-};
-
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-/// The sums of the region that a rank owns.
-///
-/// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
-/// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
-/// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
-template <gradient_index Index, gradient_value Value, execution_space E>
-class region_sum {
-public:
-  using memory_space = typename E::memory_space;
-  using entries_type = sparse_ref<Index, Value, memory_space>;
-
-  /// Starts with an empty region, also after a call that was given up before `extract`. All entries added until
-  /// `extract` must lie inside; if no more than `most` are added, `extract` allocates nothing.
-  void open(E const& exec, region where, std::int64_t most = 0) {
-    if (filled_) { // cleared without memory for the entries, which may be missing
-      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
-      detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
-      filled_ = false;
-    }
-    where_ = where;
-    sums_.reserve(exec, where.width());
-    touched_.reserve(exec, words());
-    if constexpr (detail::is_device<E>) {
-      noted_.reserve(exec, 1);
-    }
-    counted_ = 0;
-    reserve_entries(exec, most);
-  }
-
-  /// Adds entries with unique indices; waits for nothing.
-  void add(E const& exec, entries_type entries) {
-    counted_ += entries.size();
-    filled_ = true;
-    using addition = detail::region_sum_addition<E, Index, Value>;
-    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
-                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
-  }
-
-  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Their indices begin at
-  /// `begin`, if it is given, in place of the region's begin. Waits for `exec`.
-  entries_type extract(E const& exec, std::optional<std::int64_t> begin = {}) {
-    reserve_entries(exec, counted_);
-    filled_ = false;
-    using items = detail::touched_items<E, Index, Value>;
-    if constexpr (detail::is_device<E>) {
-      *noted_.host() = 0;
-      noted_.to_device(exec, 1);
-    }
-    std::int64_t const count = detail::write_in_order("oktopk::region_sum::extract", exec, words(),
-                                                      items{sums_.data(), touched_.data(), begin.value_or(where_.begin),
-                                                            indices_.data(), values_.data(), noted_.device().data()});
-    return {indices_.data(), values_.data(), count};
-  }
-
-  /// Sums, and the fault of one that is not finite.
-  struct checked_sums {
-    entries_type sums;
-    detail::fault_report fault;
-  };
-
-  /// The same, and looks for an overflow: on a device the same kernels do.
-  checked_sums extract_checked(E const& exec, std::optional<std::int64_t> begin = {}) {
-    entries_type const sums = extract(exec, begin);
-    if constexpr (detail::is_device<E>) {
-      noted_.to_host(exec, 1, "oktopk::region_sum::extract");
-      std::int64_t const noted = *noted_.host();
-      using items = detail::touched_items<E, Index, Value>;
-      return {sums, noted == 0 ? detail::fault_report()
-                               : detail::fault_report{fault::non_finite, items::largest_index - noted,
-                                                      detail::fault_subject::sum}};
-    } else {
-      return {sums, detail::non_finite_in<E, Index, Value>(exec, sums, detail::fault_subject::sum)};
-    }
-  }
-
-  /// The same, and notes an overflow in the call.
-  template <class Call>
-  entries_type extract_sums(Call& call, std::optional<std::int64_t> begin = {}) {
-    auto const [sums, fault] = extract_checked(call.exec, begin);
-    call.note(fault);
-    return sums;
-  }
-
-private:
-  std::int64_t words() const { return (where_.width() + 63) / 64; }
-
-  // Each place is an entry once, however often it was added to.
-  void reserve_entries(E const& exec, std::int64_t added) {
-    std::int64_t const entries = added < where_.width() ? added : where_.width();
-    indices_.reserve(exec, entries);
-    values_.reserve(exec, entries);
-  }
-
-  region where_;
-  std::int64_t counted_ = 0;
-  bool filled_ = false; // since the last `extract`
-  // Zero between calls; growth gives fresh zeros.
-  detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
-  detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
-  detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
-  detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
-  detail::shared_numbers<std::int64_t, E> noted_{"oktopk::region_sum::noted"};
-};
-
-} // namespace oktopk
-
-namespace oktopk::detail {
 
 // Set operations on ascending index lists. No communication; they wait for `exec`.
 

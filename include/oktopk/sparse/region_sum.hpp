@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/sparse/arithmetic.hpp>
+
+#include <limits>
+#include <optional>
+
+namespace oktopk::detail {
+
+/// How values with the same index become one. `identity()` changes nothing that it is combined with; `combine(a, b)` is
+/// called in a fixed order, so it need not be associative to the bit; `is_fault(x)` is true of a result that the call
+/// must not return. Kernels call all three.
+template <class C, class Value>
+concept combiner = requires(Value value) {
+  { C::identity() } -> std::same_as<Value>;
+  { C::combine(value, value) } -> std::same_as<Value>;
+  { C::is_fault(value) } -> std::same_as<bool>;
+};
+
+/// The combiner of gradients: the sum, and a fault where it overflows.
+template <gradient_value Value>
+struct sum_combiner : non_finite_fault {
+  KOKKOS_INLINE_FUNCTION static constexpr Value identity() { return 0; }
+  KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return a + b; }
+};
+
+/// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for faults.
+template <execution_space E, gradient_index Index, gradient_value Value, combiner<Value> Combiner>
+struct touched_items {
+  static constexpr bool single = false;
+  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
+
+  Value* sums;
+  std::uint64_t* touched;
+  std::int64_t begin;
+  Index* indices;
+  Value* values;
+  std::int64_t* noted; ///< `largest_index` less the least index of a fault; 0 if there is none
+
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
+    std::int64_t const first = position;
+    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
+      std::int64_t const place = word * 64 + lowest_bit(left);
+      Value const sum = sums[place];
+      indices[position] = static_cast<Index>(begin + place);
+      values[position] = sum;
+      sums[place] = Combiner::identity();
+      if constexpr (is_device<E>) {
+        if (Combiner::is_fault(sum)) {
+          Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+        }
+      }
+    }
+    if (position > first) { // most words are empty, and stay unwritten
+      touched[word] = 0;
+    }
+    return position - first;
+  }
+};
+
+template <execution_space E, gradient_index Index, gradient_value Value, combiner<Value> Combiner>
+struct region_sum_addition {
+  static constexpr std::int64_t ahead = 24;
+
+  sparse_ref<Index, Value, typename E::memory_space> entries;
+  std::int64_t last;
+  std::int64_t begin;
+  Value* sums;
+  std::uint64_t* touched;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    // The sums are far apart and have left the cache since the last call.
+    std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
+    prefetch_for_writing<E>(&sums[later - begin]);
+    std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
+    sums[place] = Combiner::combine(sums[place], entries.values(i));
+    set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
+  }
+};
+
+} // namespace oktopk::detail
+
+namespace oktopk {
+
+/// The sums of the region that a rank owns, or what another combiner makes of the values of each index.
+///
+/// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
+/// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
+/// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
+template <gradient_index Index, gradient_value Value, execution_space E,
+          detail::combiner<Value> Combiner = detail::sum_combiner<Value>>
+class region_sum {
+public:
+  using memory_space = typename E::memory_space;
+  using entries_type = sparse_ref<Index, Value, memory_space>;
+
+  /// Sums, and the fault of the one with the least index, if any.
+  struct checked_sums {
+    entries_type sums;
+    detail::fault_report fault;
+  };
+
+  /// Starts with an empty region, also after a call that was given up before `extract`. All entries added until
+  /// `extract` must lie inside; if no more than `most` are added, `extract` allocates nothing.
+  void open(E const& exec, region where, std::int64_t most = 0) {
+    if (filled_) { // cleared without memory for the entries, which may be missing
+      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Combiner::identity());
+      detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
+      filled_ = false;
+    }
+    where_ = where;
+    std::int64_t const room = sums_.capacity();
+    sums_.reserve(exec, where.width());
+    if (__builtin_bit_cast(detail::bits_of<Value>, Combiner::identity()) != 0 && sums_.capacity() > room) {
+      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), sums_.capacity(), Combiner::identity());
+    }
+    touched_.reserve(exec, words());
+    if constexpr (detail::is_device<E>) {
+      noted_.reserve(exec, 1);
+    }
+    counted_ = 0;
+    reserve_entries(exec, most);
+  }
+
+  /// Adds entries with unique indices; waits for nothing.
+  void add(E const& exec, entries_type entries) {
+    counted_ += entries.size();
+    filled_ = true;
+    using addition = detail::region_sum_addition<E, Index, Value, Combiner>;
+    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
+                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
+  }
+
+  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Their indices begin at
+  /// `begin`, if it is given, in place of the region's begin. Waits for `exec`.
+  entries_type extract(E const& exec, std::optional<std::int64_t> begin = {}) {
+    reserve_entries(exec, counted_);
+    filled_ = false;
+    if constexpr (detail::is_device<E>) {
+      *noted_.host() = 0;
+      noted_.to_device(exec, 1);
+    }
+    std::int64_t const count = detail::write_in_order("oktopk::region_sum::extract", exec, words(),
+                                                      items{sums_.data(), touched_.data(), begin.value_or(where_.begin),
+                                                            indices_.data(), values_.data(), noted_.device().data()});
+    return {indices_.data(), values_.data(), count};
+  }
+
+  /// The same, and looks for a fault: on a device in the same kernel.
+  checked_sums extract_checked(E const& exec, std::optional<std::int64_t> begin = {}) {
+    using detail::fault_report;
+    entries_type const sums = extract(exec, begin);
+    if constexpr (detail::is_device<E>) {
+      noted_.to_host(exec, 1, "oktopk::region_sum::extract");
+      std::int64_t const noted = *noted_.host();
+      return {sums,
+              noted == 0 ? fault_report() : fault_report{fault::non_finite, items::largest_index - noted, subject}};
+    } else {
+      std::int64_t const first = detail::first_non_finite<E, Value, Combiner>(exec, sums.values);
+      return {sums, detail::fault_at<E, Index>(exec, sums.indices, first, subject)};
+    }
+  }
+
+private:
+  using items = detail::touched_items<E, Index, Value, Combiner>;
+  static constexpr detail::fault_subject subject = detail::fault_subject::sum;
+
+  std::int64_t words() const { return (where_.width() + 63) / 64; }
+
+  // Each place is an entry once, however often it was added to.
+  void reserve_entries(E const& exec, std::int64_t added) {
+    std::int64_t const entries = added < where_.width() ? added : where_.width();
+    indices_.reserve(exec, entries);
+    values_.reserve(exec, entries);
+  }
+
+  region where_;
+  std::int64_t counted_ = 0;
+  bool filled_ = false; // since the last `extract`
+  // The identity between calls; growth gives fresh zeros.
+  detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
+  detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
+  detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
+  detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
+  detail::shared_numbers<std::int64_t, E> noted_{"oktopk::region_sum::noted"};
+};
+
+} // namespace oktopk
