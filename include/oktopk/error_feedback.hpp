@@ -205,7 +205,7 @@ public:
 private:
   [[noreturn]] void fail(detail::fault_report const& why) {
     allreduce_->fail(why);
-    throw error(why.code, "error_feedback: the allreduce has made a call that a rank made fail");
+    throw error(why.code, "error_feedback: a rank made this call fail");
   }
 
   static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }

@@ -166,7 +166,7 @@ private:
       }
       if (records[rank] != records[0]) {
         throw error(fault::ranks_disagree, "the ranks disagree: rank 0 and rank " + std::to_string(rank) +
-                                               " list different facts about themselves");
+                                               " make objects of different kinds");
       }
     }
     throw error(fault::ranks_disagree, "the ranks disagree on what they are making");
