@@ -18,7 +18,6 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -457,8 +456,7 @@ private:
     state_type state;
     for (std::size_t i = 0; i < saved.size(); ++i) {
       auto const bytes = torch_view<std::uint8_t>(saved[i]);
-      std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
-      auto next = oktopk::load<state_type>(in);
+      auto next = oktopk::detail::state_of<state_type>({reinterpret_cast<char const*>(bytes.data()), bytes.extent(0)});
       if (how.in_part) {
         next = part_of(next, how.keys);
       }

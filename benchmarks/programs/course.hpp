@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -75,9 +74,7 @@ private:
     if (of.name() != "automatic") {
       return {};
     }
-    std::vector<char> const& saved = of.state().checkpoint;
-    std::istringstream in(std::string(saved.begin(), saved.end()));
-    std::vector<char> const text = oktopk::load<oktopk::detail::automatic_state>(in).text;
+    auto const text = oktopk::detail::state_of<oktopk::detail::automatic_state>(of.state().checkpoint).text;
     return {text.begin(), text.end()};
   }
 

@@ -156,10 +156,7 @@ public:
     requires detail::accumulator_view<Weights, value_type, execution_space> &&
              detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
-    auto const length = static_cast<std::int64_t>(weights.extent(0));
-    if (length != allreduce().length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce().length()) {
-      feedback_.fail_on_all(length);
-    }
+    feedback_.expect_length(weights, gradient);
     update_type const& update = feedback_(gradient);
     feedback_.average(update, average_);
     refuse_overflow(update);

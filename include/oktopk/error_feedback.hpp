@@ -183,6 +183,15 @@ public:
     std::rethrow_exception(why);
   }
 
+  /// For an optimizer, before a call: `fail_on_all` where the weights have another length, and the gradient has not.
+  template <class Weights, class Gradient>
+  void expect_length(Weights const& weights, Gradient const& gradient) {
+    auto const length = static_cast<std::int64_t>(weights.extent(0));
+    if (length != allreduce_->length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce_->length()) {
+      fail_on_all(length);
+    }
+  }
+
   /// A copy of all that one call hands to the next.
   state_type state() const {
     char const* const label = "oktopk::error_feedback::state";
@@ -205,7 +214,7 @@ public:
 private:
   [[noreturn]] void fail(detail::fault_report const& why) {
     allreduce_->fail(why);
-    throw error(why.code, "error_feedback: the allreduce has made a call that a rank made fail");
+    throw error(why.code, "error_feedback: a rank made this call fail");
   }
 
   static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }

@@ -301,7 +301,7 @@ void check_left(Comm comm, int to, int from) {
         outcome_of([&] { comm.irecv(space_in(number), from, oktopk::phase::control); }),
         outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, oktopk::phase::control); })}) {
     CHECK(unlike(each, oktopk::fault::communication,
-                 "rank " + std::to_string(comm.rank()) + " has left a collective by an exception") == "");
+                 "rank " + std::to_string(comm.rank()) + " left a collective by an exception") == "");
     CHECK(each.says("cannot be used any more"));
   }
 }

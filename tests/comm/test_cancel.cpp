@@ -47,7 +47,7 @@ TEST_CASE(
   CHECK(untouched == 7);
   CHECK((what != loses || *space == 7)); // what comes later is not written there
   CHECK(unlike(heard, fault::abandoned,
-               "rank 0 has given up: rank 0 has left a collective by an exception and given up its messages") == "");
+               "rank 0 has given up: rank 0 left a collective by an exception. Its messages no longer match") == "");
 }
 
 TEST_CASE("a message that has arrived may be cancelled: of several each is, and what is inactive does not matter") {

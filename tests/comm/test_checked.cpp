@@ -99,9 +99,9 @@ TEST_CASE("a seal finds every single bit of its message, and of its own, that di
   for (std::size_t bit = 0; bit < 8 * sizeof(trailer); ++bit) {
     trailer given = due;
     flip(std::as_writable_bytes(std::span(&given, 1)), bit);
-    check_says(given, due, "what came in the place of its seal is none, or is damaged");
+    check_says(given, due, "its checksum trailer is missing or damaged");
   }
-  check_says(trailer{}, due, "is none, or is damaged"); // nothing was written
+  check_says(trailer{}, due, "trailer is missing or damaged"); // nothing was written
 }
 
 TEST_CASE("a seal tells a message of another call, place, length or version from the one that is due") {
@@ -119,7 +119,7 @@ TEST_CASE("a seal tells a message of another call, place, length or version from
   check_says(given, trailer::of(std::span(sent).first(44), 5, phase::reduce, during), "44 bytes arrived of 45");
   trailer newer = given;
   newer.mark += 1;
-  check_says(given, newer, "sealed by another version of oktopk");
+  check_says(given, newer, "trailer is of another version of oktopk");
   // Names are told apart by as much of them as a seal holds.
   std::string const name(30, 'x');
   trailer const long_one = due(5, phase::reduce, {name, 1});

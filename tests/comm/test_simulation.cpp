@@ -24,11 +24,15 @@ oktopk::in_process::options simulated(std::uint64_t seed, std::vector<planned_fa
   return how;
 }
 
-// What every rank of a simulated world threw.
+// What every rank of a simulated world threw; dead ranks have "died".
 template <class Body>
 std::vector<outcome> outcomes_of(int ranks, std::uint64_t seed, std::vector<planned_fault> const& faults,
                                  Body const& body) {
-  return oktopk_tests::outcomes_of(ranks, body, simulated(seed, faults));
+  std::vector<outcome> heard;
+  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, simulated(seed, faults))) {
+    heard.push_back(oktopk::in_process::has_died(thrown) ? outcome{fault::none, "died"} : outcome_of(thrown));
+  }
+  return heard;
 }
 
 // All ranks exchange numbers with all; each writes down who came when. Gives that, and the time at the end.
@@ -105,7 +109,7 @@ TEST_CASE("where a rank has died and nobody has a limit, the deadlock says who h
 
 TEST_CASE("a rank that has died cannot be kept alive, and run does not count it as a failure") {
   int after = 0;
-  oktopk::in_process::run(
+  oktopk::in_process::run_with_deaths(
       2,
       [&](in_process_communicator comm) {
         if (comm.rank() == 1) {

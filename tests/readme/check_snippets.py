@@ -4,7 +4,7 @@
 
     check_snippets.py cpp SOURCE COMPILER [FLAG...]  compiles every piece of C++
     check_snippets.py commands SOURCE BUILD      runs every command line, as commands.toml says
-    check_snippets.py install SOURCE COMPILER    follows README.md from the clone to a program that runs
+    check_snippets.py install SOURCE COMPILER    follows README.md to a program that runs, and docs/install.md from the clone
     check_snippets.py pages SOURCE               follows all links, and compares what pages and packages say of ok_topk
 
 A piece of C++ passes if a source file of ours has it word for word, or if it compiles: a program with `main` by itself,
@@ -238,14 +238,14 @@ def copy_sources(source, target):
 
 
 def follow_install(source, compiler):
-    """The commands of README.md up to a program that runs, and the ways of README.md and docs/install.md to name the library."""
+    """The commands of README.md and docs/install.md up to a program that runs, and their ways to name the library."""
     blocks = blocks_of(source, pathlib.Path("README.md"))
-    install = next(block for block in blocks if block.language == "sh" and "--install" in block.text)
+    guide = blocks_of(source, pathlib.Path("docs/install.md"))
     first = next(block for block in blocks if block.language == "sh" and "./first" in block.text)
     start = next(block for block in blocks if block.language == "sh" and "./app" in block.text)
     program = next(block for block in blocks if "int main(" in block.text)
     output = next(block for block in blocks if block.language == "text")
-    guide = blocks_of(source, pathlib.Path("docs/install.md"))
+    install = next(block for block in guide if block.language == "sh" and "git clone" in block.text)
     known = [*command_lines(install), *command_lines(start)]
     for block in (block for block in guide if block.language == "sh"):
         for command in command_lines(block):
@@ -280,12 +280,14 @@ def follow_install(source, compiler):
             if output.text not in printed:
                 sys.exit(f"{block}: the program printed {printed}, not {output.text}")
 
-        run(install.text, scratch)
+        copy_sources(source, scratch / "clone")
         said = re.search(r"^\./first # (.*)$", first.text, re.M)[1]
-        if said not in run(first.text, scratch / "oktopk"):
+        if said not in run(first.text, scratch / "clone"):
             sys.exit(f"{first}: the program does not print {said}")
         (scratch / "app.cpp").write_text(program.text)
         expect_output(run(start.text, scratch), start)
+        shutil.rmtree(scratch / "home")
+        run(install.text, scratch)
         for number, use in enumerate(block for block in blocks + guide if block.language == "cmake"):
             app = scratch / f"app_{number}"
             app.mkdir()

@@ -79,7 +79,7 @@ std::set<std::vector<Result>> explore(int ranks, bool yields_at_messages, Body c
   how.simulated = oktopk::in_process::simulation{.order = &order, .yields_at_messages = yields_at_messages};
   while (order.begin()) {
     std::vector<Result> results(static_cast<std::size_t>(ranks));
-    oktopk::in_process::run(
+    oktopk::in_process::run_with_deaths(
         ranks, [&](in_process_communicator comm) { results[static_cast<std::size_t>(comm.rank())] = body(comm); }, how);
     if (order.is_complete()) {
       seen.insert(results);

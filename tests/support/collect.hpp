@@ -77,13 +77,12 @@ bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
   return a.indices == b.indices && bits(a.values) == bits(b.values);
 }
 
-/// What every rank threw of `body(comm)` on so many ranks; dead ranks have "died".
+/// What every rank threw of `body(comm)` on so many ranks.
 template <class Body>
 std::vector<outcome> outcomes_of(int ranks, Body const& body, oktopk::in_process::options const& how = {}) {
   std::vector<outcome> heard;
   for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
-    bool const died = thrown && oktopk::detail::distance_from_cause(thrown) == oktopk::detail::no_cause;
-    heard.push_back(died ? outcome{oktopk::fault::none, "died"} : outcome_of(thrown));
+    heard.push_back(outcome_of(thrown));
   }
   return heard;
 }

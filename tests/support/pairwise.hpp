@@ -43,7 +43,7 @@ std::optional<Number> number_in_text(std::string const& text) {
 }
 
 /// The values of an option, as its description has them: names behind a colon; a range behind a comma, of which the ends
-/// are taken and the default; or a number without a range.
+/// are taken and the default; or a number without a range. Choices that have the option may have different defaults.
 inline void fill_values(text_option& option, oktopk::detail::listed_option const& listed) {
   auto const add = [&](std::string const& value) {
     if (!oktopk::detail::has(option.values, value)) {
@@ -51,16 +51,19 @@ inline void fill_values(text_option& option, oktopk::detail::listed_option const
     }
   };
   std::string const& about = listed.about;
-  add(listed.value);
+  for (std::size_t begin = 0, end = 0; end != listed.value.npos; begin = end + 4) {
+    end = listed.value.find(" or ", begin);
+    add(listed.value.substr(begin, end - begin));
+  }
   if (std::size_t const colon = about.rfind(": "); colon != about.npos) {
     auto const names = oktopk::detail::split_list(about.substr(colon + 2));
-    if (oktopk::detail::has(names, listed.value)) {
+    if (oktopk::detail::has(names, option.values.front())) {
       std::for_each(names.begin(), names.end(), add);
       option.wrong = "no_such_value";
       return;
     }
   }
-  auto const is = number_in_text<double>(listed.value);
+  auto const is = number_in_text<double>(option.values.front());
   if (!is) {
     return; // a text has its default alone
   }

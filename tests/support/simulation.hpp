@@ -112,12 +112,33 @@ struct simulation {
   bool yields_at_messages = true;  ///< true if other ranks may run whenever a message is started
   simulated_run* result = nullptr; ///< gets the counts when all ranks have ended; outlives the world
 
-  std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
+  std::unique_ptr<detail::in_process_schedule> operator()(int ranks) const;
 };
+
+/// Thrown in a rank that dies by the plan of a simulation: no `std::exception`, so that no program handles it.
+struct [[gnu::visibility("default")]] rank_died {};
 
 /// True if `thrown` comes from a rank that died by the plan of a simulation.
 inline bool has_died(std::exception_ptr const& thrown) {
-  return thrown != nullptr && detail::distance_from_cause(thrown) == detail::no_cause;
+  try {
+    if (thrown != nullptr) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (rank_died const&) {
+    return true;
+  } catch (...) { // NOLINT(bugprone-empty-catch): an error, which the caller has
+  }
+  return false;
+}
+
+/// As `run`, where a rank that died by the plan has not failed; rethrows what the first rank that failed threw.
+template <class Body>
+void run_with_deaths(int ranks, Body const& body, options const& how) {
+  for (std::exception_ptr const& thrown : run_and_collect(ranks, body, how)) {
+    if (thrown != nullptr && !has_died(thrown)) {
+      std::rethrow_exception(thrown);
+    }
+  }
 }
 
 } // namespace oktopk::in_process
@@ -126,13 +147,11 @@ namespace oktopk::detail {
 
 /// The order of events, the clock, the faults and the messages under way of a simulated world. At each message any
 /// other rank may run, too.
-class simulated_events final : public in_process_events {
+class simulated_schedule final : public in_process_schedule {
 public:
-  using time = std::chrono::nanoseconds;
-  static constexpr time never = in_process_schedule::never;
-
-  simulated_events(in_process::simulation const& how, int ranks)
-      : how_(how), random_(how.seed), ranks_(static_cast<std::size_t>(ranks)), happened_(how.faults.faults.size()) {
+  simulated_schedule(in_process::simulation const& how, int ranks)
+      : in_process_schedule(ranks), how_(how), random_(how.seed), ranks_(static_cast<std::size_t>(ranks)),
+        happened_(how.faults.faults.size()) {
     run_.messages.assign(ranks_.size(), 0);
   }
 
@@ -145,29 +164,34 @@ public:
   }
 
   /// Counts the message; planned faults of the rank strike here.
-  void before_message(in_process_schedule& ranks, int fiber) override {
+  void before_message(int fiber) override {
     step(fiber);
     run_.messages[index(fiber)] += 1;
     if (auto const* const hit = inject(fiber, hits_rank)) {
       if (hit->what == in_process::injected_fault::death) {
         ranks_[index(fiber)].died = true;
-        throw rank_died();
+        throw in_process::rank_died();
       }
-      ranks_[index(fiber)].sleeps_until = in_process_schedule::sum(now_, hit->time);
-      ranks.pause(fiber);
+      ranks_[index(fiber)].sleeps_until = sum(now_, hit->time);
+      pause(fiber);
       throw_if_dead(fiber);
     }
-    if (how_.yields_at_messages && !ranks.is_stuck()) {
-      ranks.pause(fiber);
+    if (how_.yields_at_messages && !is_stuck()) {
+      pause(fiber);
       step(fiber);
     }
   }
 
-  in_process_message* post(in_process_group& group, in_process_message message) override {
-    message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.mark = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
-      return !hits_rank(what) && (message.size > 0 || what != in_process::injected_fault::bit_flip);
-    });
+  in_process_message* post(in_process_group& group, in_process_message const& posted) override {
+    int const fiber = group.of(posted.owner).fiber;
+    message_note noted{&group, fiber, static_cast<std::uint64_t>(run_.messages[index(fiber)]), nullptr};
+    if (!posted.receives) {
+      noted.planned = inject(fiber, [&](in_process::injected_fault what) {
+        return !hits_rank(what) && (posted.size > 0 || what != in_process::injected_fault::bit_flip);
+      });
+    }
+    in_process_message message = posted;
+    message.note = &notes_.emplace_back(noted);
     if (is_hit_by(message, in_process::injected_fault::loss)) {
       in_process_message* const lost = group.keep(message);
       launch(*lost, nullptr);
@@ -176,7 +200,8 @@ public:
     in_process_message* const added = group.meet(message);
     if (is_hit_by(message, in_process::injected_fault::doubling)) {
       message.data = copies_.emplace_back(message.data, message.data + message.size).data();
-      message.mark = nullptr;
+      noted.planned = nullptr;
+      message.note = &notes_.emplace_back(noted);
       group.meet(message); // nobody waits for this one
     }
     return added;
@@ -184,39 +209,40 @@ public:
 
   /// Puts a message under way; `to` is null if it will not arrive.
   void launch(in_process_message& from, in_process_message* to) override {
-    flights_.push_back({is_explored() ? never : in_process_schedule::sum(now_, way_time(from)), &from, to});
+    flights_.push_back({is_explored() ? never : sum(now_, way_time(from)), &from, to});
   }
 
   void recall(int fiber, void const* group) noexcept override {
     std::erase_if(flights_, [&](flight const& each) {
-      return (group == nullptr || each.from->group == group) &&
-             (each.from->fiber == fiber || (each.to != nullptr && each.to->fiber == fiber));
+      return (group == nullptr || note_of(*each.from).group == group) &&
+             (note_of(*each.from).fiber == fiber || (each.to != nullptr && note_of(*each.to).fiber == fiber));
     });
   }
 
-  void run(in_process_schedule& ranks) override {
+protected:
+  void run_all() override {
     std::vector<int> able;
-    while (!ranks.has_ended()) {
-      bool const stuck = ranks.is_stuck();
+    while (!has_ended()) {
+      bool const stuck = is_stuck();
       if (!stuck && !is_explored()) {
         deliver_due();
       }
       able.clear();
-      for (int rank = 0; rank < ranks.size(); ++rank) {
-        if (!ranks.has_finished(rank) && (stuck || is_able(ranks, rank))) {
+      for (int rank = 0; rank < size(); ++rank) {
+        if (!has_finished(rank) && (stuck || is_able(rank))) {
           able.push_back(rank);
         }
       }
       std::size_t const arrivals = is_explored() && !stuck ? flights_.size() : 0; // each of them is a choice, too
       if (able.empty() && arrivals == 0) {
-        wait_for_event(ranks);
+        wait_for_event();
         continue;
       }
       std::size_t const next = stuck ? 0 : choose(able.size() + arrivals);
       if (next == in_process::event_order::end) {
-        end_all(ranks);
+        end_all();
       } else if (next < able.size()) {
-        ranks.go_on(able[next]);
+        go_on(able[next]);
         now_ += is_explored() ? time(0) : part_of(how_.step_time);
       } else {
         land(flights_.begin() + static_cast<std::ptrdiff_t>(next - able.size()));
@@ -235,6 +261,14 @@ private:
     in_process_message* to = nullptr;
   };
 
+  // What is known of a message beside its bytes.
+  struct message_note {
+    void const* group = nullptr;
+    int fiber = 0;                                      // that owns it: its rank in the communicator of all ranks
+    std::uint64_t number = 0;                           // among the messages of the rank
+    in_process::planned_fault const* planned = nullptr; // the fault that strikes it
+  };
+
   struct rank_state {
     bool died = false;
     std::size_t steps = 0; ///< number of messages that it came to, and of waits that it came to or left
@@ -246,7 +280,7 @@ private:
 
   void throw_if_dead(int fiber) const {
     if (has_died(fiber)) {
-      throw rank_died();
+      throw in_process::rank_died();
     }
   }
 
@@ -254,13 +288,12 @@ private:
     return what == in_process::injected_fault::death || what == in_process::injected_fault::stop;
   }
 
-  // The planned fault that strikes a marked message.
-  static in_process::planned_fault const& planned(in_process_message const& message) {
-    return *static_cast<in_process::planned_fault const*>(message.mark);
+  static message_note const& note_of(in_process_message const& message) {
+    return *static_cast<message_note const*>(message.note);
   }
 
   static bool is_hit_by(in_process_message const& message, in_process::injected_fault what) {
-    return message.mark != nullptr && planned(message).what == what;
+    return note_of(message).planned != nullptr && note_of(message).planned->what == what;
   }
 
   // The first planned fault of a kind that strikes the message which was counted last, or null. It happens now.
@@ -289,9 +322,8 @@ private:
     }
   }
 
-  bool is_able(in_process_schedule& ranks, int rank) const {
-    in_process_schedule::wait_state& state = ranks.state(rank);
-    return ranks_[index(rank)].sleeps_until <= now_ && (!state.waits || state.is_over(now_));
+  bool is_able(int rank) {
+    return ranks_[index(rank)].sleeps_until <= now_ && (!state(rank).waits || state(rank).is_over(now_));
   }
 
   // Chooses the next of `possible` events.
@@ -311,33 +343,33 @@ private:
 
   // No rank can continue now. Time passes to the next arrival or time limit. If nothing will arrive, all ranks are
   // stuck, by a fault of the program; after a planned fault they wait for their time limits first.
-  void wait_for_event(in_process_schedule& ranks) {
+  void wait_for_event() {
     time arrival = never;
     time deadline = never;
     for (flight const& each : flights_) {
       arrival = std::min(arrival, each.arrives);
     }
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      if (!ranks.has_finished(rank)) {
+    for (int rank = 0; rank < size(); ++rank) {
+      if (!has_finished(rank)) {
         time const wakes = ranks_[index(rank)].sleeps_until;
         arrival = wakes > now_ ? std::min(arrival, wakes) : arrival;
-        deadline = std::min(deadline, ranks.state(rank).until);
+        deadline = std::min(deadline, state(rank).until);
       }
     }
     if (arrival == never && (deadline == never || run_.injections.empty())) {
-      ranks.declare_stuck();
+      declare_stuck();
     } else {
       now_ = std::max(now_, std::min(arrival, deadline == never ? never : deadline + time(1)));
     }
   }
 
-  void end_all(in_process_schedule& ranks) {
+  void end_all() {
     for (rank_state& each : ranks_) {
       each.died = true;
     }
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      while (!ranks.has_finished(rank)) {
-        ranks.go_on(rank);
+    for (int rank = 0; rank < size(); ++rank) {
+      while (!has_finished(rank)) {
+        go_on(rank);
       }
     }
   }
@@ -363,7 +395,7 @@ private:
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
     bool const late = is_hit_by(message, in_process::injected_fault::delay);
-    return late ? in_process_schedule::sum(usual, planned(message).time) : usual;
+    return late ? in_process_schedule::sum(usual, note_of(message).planned->time) : usual;
   }
 
   void land(std::vector<flight>::iterator which) {
@@ -371,8 +403,8 @@ private:
     flights_.erase(which);
     if (is_explored()) {
       fnv1a digest; // sender and bytes: a rank that computes other values in another order sends other bytes
-      digest.add(&from->fiber, sizeof(from->fiber));
-      digest.add(&from->number, sizeof(from->number));
+      digest.add(&note_of(*from).fiber, sizeof(int));
+      digest.add(&note_of(*from).number, sizeof(std::uint64_t));
       digest.add(from->data, from->size);
       arrived_ += mix(digest.value());
     }
@@ -383,7 +415,7 @@ private:
     deliver(*from, *to);
     std::uint64_t const bits = 8 * std::min(to->arrived, to->size);
     if (is_hit_by(*from, in_process::injected_fault::bit_flip) && bits > 0) {
-      std::uint64_t const bit = planned(*from).bit;
+      std::uint64_t const bit = note_of(*from).planned->bit;
       to->data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }
   }
@@ -397,14 +429,15 @@ private:
   std::vector<bool> happened_;                // the planned faults
   std::deque<std::vector<std::byte>> copies_; // bytes that are sent a second time
   std::vector<flight> flights_;
+  std::deque<message_note> notes_; // of every message of the run
 };
 
 } // namespace oktopk::detail
 
 namespace oktopk::in_process {
 
-inline std::unique_ptr<detail::in_process_events> simulation::operator()(int ranks) const {
-  return std::make_unique<detail::simulated_events>(*this, ranks);
+inline std::unique_ptr<detail::in_process_schedule> simulation::operator()(int ranks) const {
+  return std::make_unique<detail::simulated_schedule>(*this, ranks);
 }
 
 } // namespace oktopk::in_process

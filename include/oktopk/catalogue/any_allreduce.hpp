@@ -175,6 +175,8 @@ private:
 
   template <class Allreduce>
   struct holder final : holder_base {
+    using state = typename Allreduce::state_type;
+
     holder(E const& exec, Comm const& comm, typename Allreduce::options const& how) : allreduce(exec, comm, how) {}
 
     std::int64_t length() const override { return allreduce.length(); }
@@ -190,7 +192,7 @@ private:
         return {};
       }
     }
-    std::string type_of_state() const override { return Allreduce::state_type::type_name(); }
+    std::string type_of_state() const override { return state::type_name(); }
     double bound_words() const override { return allreduce.bound_words(); }
     call_statistics const& last_call() const override { return allreduce.last_call(); }
     E const& execution() const override { return allreduce.execution(); }
@@ -206,14 +208,9 @@ private:
 
     std::vector<char> checkpoint() const override { return detail::checkpoint_of(allreduce.state()); }
 
-    static typename Allreduce::state_type read(std::vector<char> const& checkpoint) {
-      std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
-      return load<typename Allreduce::state_type>(in);
-    }
-
     std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const override {
       try {
-        return detail::checkpoint_of(oktopk::for_other_ranks(read(checkpoint)));
+        return detail::checkpoint_of(oktopk::for_other_ranks(detail::state_of<state>(checkpoint)));
       } catch (error const& found) {
         throw error(fault::bad_state, found.sentence());
       }
@@ -221,10 +218,10 @@ private:
 
     void restore(std::vector<char> const& checkpoint, std::string const& fault) override {
       agreement terms("any_allreduce::restore");
-      typename Allreduce::state_type saved;
+      state saved;
       terms.note(fault::bad_state, fault);
       try {
-        saved = read(checkpoint);
+        saved = detail::state_of<state>(checkpoint);
       } catch (error const& found) {
         terms.note(fault::bad_state, found.sentence());
       }
@@ -232,7 +229,7 @@ private:
       allreduce.restore(saved);
     }
 
-    void reset() override { allreduce.restore(typename Allreduce::state_type()); }
+    void reset() override { allreduce.restore(state()); }
 
     void fail(detail::fault_report const& why) override { allreduce.fail(why); }
     update_type const& call(view_type const& accumulator) override { return allreduce(accumulator); }

@@ -5,7 +5,7 @@
 /// The definitions of what `catalogue/catalogue.hpp` declares. A file that includes this compiles every algorithm of
 /// the catalogue for the types that it names, unless they are compiled elsewhere: more than a minute for each.
 
-#include <oktopk/catalogue/algorithms.hpp>
+#include <oktopk/catalogue/forecast.hpp>
 
 #include <tuple>
 #include <utility>

@@ -358,7 +358,12 @@ private:
     auto* const known = find_key(list, option.key);
     if (known == nullptr) {
       list.push_back(option);
-    } else if (option.goes_with.empty()) {
+      return;
+    }
+    if ((" or " + known->value + " or ").find(" or " + option.value + " or ") == std::string::npos) {
+      known->value += " or " + option.value; // by choice
+    }
+    if (option.goes_with.empty()) {
       known->goes_with.clear();
     } else if (!known->goes_with.empty()) {
       for (std::string const& choice : option.goes_with) {

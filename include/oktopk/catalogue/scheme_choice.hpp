@@ -84,40 +84,14 @@ public:
     forecasts_ = std::move(all);
     machine_ = machine;
     after_change_ = changed;
-    contenders_.clear();
     wait_ = first_wait;
     seen_.assign(forecasts_.size(), {});
-    trials_.resize(forecasts_.size());
-    std::iota(trials_.begin(), trials_.end(), std::size_t(0));
-    auto const predicted = [&](std::size_t each) { return forecasts_[each].predicted; };
-    std::ranges::stable_sort(trials_, {}, predicted);
-    double const best = predicted(trials_.front());
-    bool const is_short = best < long_call;
-    std::size_t const most = is_short ? most_trials : most_long_trials;
-    double const slack = is_short ? trial_slack : long_slack;
-    double const slack_of_first = changed ? 2 * trial_slack : slack; // of the best sparse scheme and the best dense one
-    std::array<bool, 2> seen{};                                      // a sparse scheme, a dense one
-    std::set<std::tuple<std::string, double, double, double>> sent;
-    std::array<std::set<std::string>, 2> names; // of both kinds
-    std::size_t place = 0;
-    std::erase_if(trials_, [&](std::size_t each) {
-      std::string const& text = forecasts_[each].text;
-      detail::call_cost const& cost = forecasts_[each].cost;
-      if (is_short && cost.bytes > 0 && text != chosen_ &&
-          !sent.emplace(scheme_of(text), cost.messages, cost.beside, cost.bytes).second) {
-        return true; // another format that sends as much
-      }
-      bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
-      bool const is_late = place++ >= most && !first_of_kind;
-      bool const is_far = predicted(each) > (first_of_kind ? slack_of_first : slack) * best + machine_.noise;
-      if ((is_late || is_far) && text != chosen_) { // the chosen scheme is always tried, too
-        return true;
-      }
-      contenders_.push_back(each);
-      auto& known = names[forecasts_[each].dense ? 1 : 0];
-      bool const is_first = known.size() < most_names && known.insert(scheme_of(text)).second;
-      return is_short && !is_first && text != chosen_;
-    });
+    std::vector<std::size_t> by_prediction(forecasts_.size());
+    std::iota(by_prediction.begin(), by_prediction.end(), std::size_t(0));
+    std::ranges::stable_sort(by_prediction, {}, [&](std::size_t each) { return forecasts_[each].predicted; });
+    bool const is_short = forecasts_[by_prediction.front()].predicted < long_call;
+    contenders_ = near_best(by_prediction, is_short);
+    trials_ = is_short ? one_of_each_scheme(contenders_) : contenders_;
     in_rematch_ = false;
     begin_round(false, round_calls);
   }
@@ -262,6 +236,46 @@ private:
     double const least = std::ranges::min(times_);
     bool const is_behind = calls_ >= least_calls && least > final_slack * shortest_;
     return is_behind || counted * least >= trial_seconds || spent_ >= most_trial_seconds || calls_ >= share_;
+  }
+
+  // Of all schemes, the best first, those that are worth a trial; the chosen one is always among them. Where calls are
+  // short, formats that send as much as a better one are not.
+  std::vector<std::size_t> near_best(std::vector<std::size_t> of, bool is_short) const {
+    double const best = forecasts_[of.front()].predicted;
+    std::size_t const most = is_short ? most_trials : most_long_trials;
+    double const slack = is_short ? trial_slack : long_slack;
+    double const slack_of_first = after_change_ ? 2 * trial_slack : slack; // of the best of either kind
+    std::array<bool, 2> seen{};                                            // a sparse scheme, a dense one
+    std::set<std::tuple<std::string, double, double, double>> sent;
+    std::size_t place = 0;
+    std::erase_if(of, [&](std::size_t number) {
+      forecast const& each = forecasts_[number];
+      if (each.text == chosen_) {
+        seen[each.dense ? 1 : 0] = true;
+        place += 1;
+        return false;
+      }
+      if (is_short && each.cost.bytes > 0 &&
+          !sent.emplace(scheme_of(each.text), each.cost.messages, each.cost.beside, each.cost.bytes).second) {
+        return true;
+      }
+      bool const first_of_kind = !std::exchange(seen[each.dense ? 1 : 0], true);
+      bool const is_late = place++ >= most && !first_of_kind;
+      return is_late || each.predicted > (first_of_kind ? slack_of_first : slack) * best + machine_.noise;
+    });
+    return of;
+  }
+
+  // The best variant of each scheme, of the first few of either kind; and the chosen one.
+  std::vector<std::size_t> one_of_each_scheme(std::vector<std::size_t> of) const {
+    std::array<std::set<std::string>, 2> names; // of sparse schemes, of dense ones
+    std::erase_if(of, [&](std::size_t number) {
+      forecast const& each = forecasts_[number];
+      auto& known = names[each.dense ? 1 : 0];
+      bool const is_first = known.size() < most_names && known.insert(scheme_of(each.text)).second;
+      return !is_first && each.text != chosen_;
+    });
+    return of;
   }
 
   // The schemes of a round share `calls`, so that the trials of many short calls end soon.

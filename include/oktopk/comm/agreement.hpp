@@ -165,8 +165,8 @@ private:
         }
       }
       if (records[rank] != records[0]) {
-        throw error(fault::ranks_disagree, "the ranks disagree: rank 0 and rank " + std::to_string(rank) +
-                                               " list different facts about themselves");
+        throw error(fault::ranks_disagree,
+                    "the ranks disagree: rank 0 and rank " + std::to_string(rank) + " make objects of different kinds");
       }
     }
     throw error(fault::ranks_disagree, "the ranks disagree on what they are making");

@@ -50,10 +50,10 @@ struct checksum_trailer {
   /// that arrived, with the number of the message that is due.
   std::string difference(checksum_trailer const& expected) const {
     if (own_digest != expected_own_digest()) {
-      return "what came in the place of its seal is none, or is damaged";
+      return "its checksum trailer is missing or damaged";
     }
     if (mark != expected.mark) {
-      return "it is sealed by another version of oktopk";
+      return "its checksum trailer is of another version of oktopk";
     }
     if (during != expected.during || call != expected.call) {
       return "it was sent in " + where() + " and is received in " + expected.where() +

@@ -18,44 +18,13 @@ namespace oktopk {
 
 namespace detail {
 
-/// Thrown in a rank that dies by the events of a test: no `std::exception`, so that no program handles it.
-struct [[gnu::visibility("default")]] rank_died {};
-
 class in_process_group;
 struct in_process_message;
-class in_process_schedule;
-
-/// Decides which rank runs next and what happens to messages. Here a rank runs until it waits, and a message arrives
-/// when its two sides have met. Simulated worlds of tests override this.
-class in_process_events {
-public:
-  in_process_events() = default;
-  in_process_events& operator=(in_process_events&&) = delete;
-  virtual ~in_process_events() = default;
-
-  /// Time since the start of the run.
-  virtual std::chrono::nanoseconds now() const { return std::chrono::steady_clock::now() - start_; }
-  virtual void run(in_process_schedule& ranks);
-  /// Called when a rank comes to a wait, or leaves it; throws `rank_died` if it may not continue.
-  virtual void step(int /*fiber*/) {}
-  virtual bool has_died(int /*fiber*/) const { return false; }
-  /// Called before a rank starts a message: others may run first; throws as `step` does.
-  virtual void before_message(in_process_schedule& /*ranks*/, int /*fiber*/) {}
-  /// Hands a message to its group, or handles it in another way; returns the message that its rank waits for.
-  virtual in_process_message* post(in_process_group& group, in_process_message message);
-  /// Called when the two sides of a message have met.
-  virtual void launch(in_process_message& from, in_process_message* to);
-  /// No message from or to a rank arrives any more; in one group, or in all groups if `group` is null.
-  virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
-
-private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 enum class wait_end : std::uint8_t { ready, late, stuck };
 
-/// Ranks as fibres of one thread. A rank runs until it waits for something that is not there yet, unless the events
-/// decide otherwise.
+/// Ranks as fibres of one thread. Here a rank runs until it waits for something that is not there yet, and a message
+/// arrives when its two sides have met; a derived schedule may decide otherwise.
 class in_process_schedule {
 public:
   using time = std::chrono::nanoseconds;
@@ -75,12 +44,26 @@ public:
     }
   };
 
-  explicit in_process_schedule(int ranks,
-                               std::unique_ptr<in_process_events> events = std::make_unique<in_process_events>())
-      : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), events_(std::move(events)) {}
+  explicit in_process_schedule(int ranks) : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()) {}
+  in_process_schedule& operator=(in_process_schedule&&) = delete;
+  virtual ~in_process_schedule() = default;
+
+  /// Time since the start of the run.
+  virtual time now() const { return std::chrono::steady_clock::now() - start_; }
+  /// Called when a rank comes to a wait, or leaves it; throws if it may not continue.
+  virtual void step(int /*fiber*/) {}
+  /// Called before a rank starts a message: others may run first; throws as `step` does.
+  virtual void before_message(int /*fiber*/) {}
+  /// Hands a message to its group, or handles it in another way; returns the message that its rank waits for.
+  virtual in_process_message* post(in_process_group& group, in_process_message const& message);
+  /// Called when the two sides of a message have met.
+  virtual void launch(in_process_message& from, in_process_message* to);
+  /// No message from or to a rank arrives any more; in one group, or in all groups if `group` is null.
+  virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
+  /// True if `step` has ended the rank without telling anybody.
+  virtual bool has_died(int /*fiber*/) const { return false; }
 
   int size() const { return static_cast<int>(fibers_.size()); }
-  in_process_events& events() const { return *events_; }
   wait_state& state(int fiber) { return waits_[index(fiber)]; }
   bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
   bool has_ended() const {
@@ -91,9 +74,6 @@ public:
   bool is_stuck() const { return stuck_; }
   std::string const& stuck_report() const { return stuck_report_; }
 
-  /// Time since the start of the run.
-  time now() const { return events_->now(); }
-
   /// Returns at + by, or `never` if that is too large.
   static time sum(time at, time by) { return by < never - at ? at + by : never; }
 
@@ -101,7 +81,7 @@ public:
   /// the aim of the wait, for the report of a deadlock.
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
-    events_->step(fiber);
+    step(fiber);
     // After a deadlock nothing is delivered any more: a message may belong to a rank whose stack is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
@@ -114,7 +94,7 @@ public:
     }
     wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
     mine = {};
-    events_->step(fiber);
+    step(fiber);
     return end;
   }
 
@@ -134,7 +114,7 @@ public:
     }
     leave_ = &leave;
     fiber::overflow_notice const notice;
-    events_->run(*this);
+    run_all();
     std::vector<std::exception_ptr> failures;
     for (auto const& each : fibers_) {
       failures.push_back(each->failure());
@@ -162,7 +142,7 @@ public:
       stuck_report_ += " rank " + std::to_string(rank);
       if (!has_finished(rank)) {
         stuck_report_ += state(rank).waits ? " waits " + state(rank).describe() + ";" : " stands still;";
-      } else if (events_->has_died(rank)) {
+      } else if (has_died(rank)) {
         stuck_report_ += " has died;";
       } else {
         stuck_report_ += fibers_[index(rank)]->failure() ? " has failed;" : " has returned;";
@@ -172,33 +152,34 @@ public:
     stuck_ = true;
   }
 
+protected:
+  /// Lets ranks go on until all have ended.
+  virtual void run_all() {
+    while (!has_ended()) {
+      bool moved = false;
+      auto const at = now(); // one time for each turn is exact enough for limits
+      for (int rank = 0; rank < size(); ++rank) {
+        if (!has_finished(rank) && (stuck_ || !state(rank).waits || state(rank).is_over(at))) {
+          go_on(rank);
+          moved = true;
+        }
+      }
+      if (!moved) {
+        declare_stuck();
+      }
+    }
+  }
+
 private:
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
 
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
-  std::unique_ptr<in_process_events> events_;
   std::function<void(int)> const* leave_ = nullptr;
   bool stuck_ = false;
   std::string stuck_report_;
 };
-
-inline void in_process_events::run(in_process_schedule& ranks) {
-  while (!ranks.has_ended()) {
-    bool moved = false;
-    auto const at = now(); // one time for each turn is exact enough for limits
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      auto& state = ranks.state(rank);
-      if (!ranks.has_finished(rank) && (ranks.is_stuck() || !state.waits || state.is_over(at))) {
-        ranks.go_on(rank);
-        moved = true;
-      }
-    }
-    if (!moved) {
-      ranks.declare_stuck();
-    }
-  }
-}
 
 /// One side of a message: the bytes that a rank sends, or its room for the bytes that it receives.
 struct in_process_message {
@@ -211,10 +192,7 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
-  void const* group = nullptr;        ///< group in which it is sent
-  int fiber = 0;                      ///< fibre that owns it: its rank in the communicator of all ranks
-  std::uint64_t number = 0;           ///< of the events alone, which may number the messages of a rank
-  void const* mark = nullptr;         ///< of the events alone
+  void const* note = nullptr;         ///< of a derived schedule alone
   in_process_message* next = nullptr; ///< next message in its line
 };
 
@@ -256,7 +234,7 @@ inline void deliver(in_process_message& from, in_process_message& to) {
   from.done = true;
 }
 
-inline void in_process_events::launch(in_process_message& from, in_process_message* to) {
+inline void in_process_schedule::launch(in_process_message& from, in_process_message* to) {
   deliver(from, *to);
 }
 
@@ -297,12 +275,9 @@ public:
   std::chrono::nanoseconds elapsed() const { return schedule_.now(); }
   member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
 
-  in_process_message* post(in_process_message message) {
-    member& owner = of(message.owner);
-    message.fiber = owner.fiber;
-    message.group = this;
-    begin_step(owner);
-    return schedule_.events().post(*this, message);
+  in_process_message* post(in_process_message const& message) {
+    begin_step(of(message.owner));
+    return schedule_.post(*this, message);
   }
 
   /// Joins a message with its other side, or lets it wait for that.
@@ -317,7 +292,7 @@ public:
     in_process_message* const other = waiting.pop();
     in_process_message& from = message.receives ? *other : *added;
     in_process_message& to = message.receives ? *added : *other;
-    schedule_.events().launch(from, &to);
+    schedule_.launch(from, &to);
     return added;
   }
 
@@ -329,8 +304,8 @@ public:
   /// request was lost when the start of the next one threw. Messages that have not arrived yet never arrive.
   void note_cancelled(member& mine) noexcept {
     drop_messages_of(mine.rank);
-    schedule_.events().recall(mine.fiber, this);
-    if (!mine.broken && !schedule_.events().has_died(mine.fiber)) {
+    schedule_.recall(mine.fiber, this);
+    if (!mine.broken && !schedule_.has_died(mine.fiber)) {
       abort(mine, mine.lost);
     }
   }
@@ -439,7 +414,7 @@ public:
 
   /// Called when a rank ends: drops its unmatched messages, whose memory goes with the rank.
   void forget(int fiber) {
-    schedule_.events().recall(fiber, nullptr);
+    schedule_.recall(fiber, nullptr);
     for (member const& each : members_) {
       if (each.fiber == fiber) {
         drop_messages_of(each.rank);
@@ -454,7 +429,7 @@ private:
   // Called by each call that starts a message.
   void begin_step(member& mine) {
     throw_if_broken(mine);
-    schedule_.events().before_message(schedule_, mine.fiber);
+    schedule_.before_message(mine.fiber);
     throw_if_broken(mine); // other ranks may have run meanwhile
   }
 
@@ -493,7 +468,7 @@ private:
   std::vector<std::unique_ptr<in_process_group>> successors_;
 };
 
-inline in_process_message* in_process_events::post(in_process_group& group, in_process_message message) {
+inline in_process_message* in_process_schedule::post(in_process_group& group, in_process_message const& message) {
   return group.meet(message);
 }
 
@@ -591,7 +566,7 @@ private:
 
 namespace detail {
 
-// Distance of a rank that returned, or died by the events of a test.
+// Distance of a rank that returned.
 inline constexpr int no_cause = 4;
 
 // Distance of an exception of a rank from the cause of a failure: 0 for the cause, more for a rank that waited too
@@ -605,8 +580,6 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
   } catch (error const& caught) {
     fault const code = caught.code();
     return code == fault::abandoned ? 3 : code == fault::deadlock ? 2 : code == fault::timed_out ? 1 : 0;
-  } catch (rank_died const&) {
-    return no_cause;
   } catch (...) {
     return 0;
   }
@@ -619,7 +592,7 @@ namespace in_process {
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
   /// For tests: makes what decides the order of events; empty for the order that a run has by itself.
-  std::function<std::unique_ptr<detail::in_process_events>(int ranks)> simulated{};
+  std::function<std::unique_ptr<detail::in_process_schedule>(int ranks)> simulated{};
 };
 
 /// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
@@ -644,17 +617,16 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
   }
   std::vector<int> everybody(static_cast<std::size_t>(ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
-  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks)
-                                                            : std::make_unique<detail::in_process_events>());
+  auto const schedule = how.simulated ? how.simulated(ranks) : std::make_unique<detail::in_process_schedule>(ranks);
   detail::in_process_messages messages;
-  detail::in_process_group all(schedule, messages, everybody);
-  return schedule.run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
-                      [&](int rank) { all.forget(rank); });
+  detail::in_process_group all(*schedule, messages, everybody);
+  return schedule->run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
+                       [&](int rank) { all.forget(rank); });
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
-/// the cause, not one of a rank that only waited for, or heard of, a failed rank. A death by the events of a test is
-/// no failure. See `run_and_collect` for what a rank may wait for.
+/// the cause, not one of a rank that only waited for, or heard of, a failed rank. See `run_and_collect` for what a rank
+/// may wait for.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
   auto const all = run_and_collect(ranks, std::forward<Body>(body), how);

@@ -249,8 +249,8 @@ error exceeds_room(Size bytes, int from, std::size_t room) {
 inline error order_is_lost(int rank) {
   return {fault::communication,
           "rank " + std::to_string(rank) +
-              " has left a collective by an exception and given up its messages; since then it cannot tell which "
-              "messages of the other ranks belong to what, and the communicator cannot be used any more"};
+              " left a collective by an exception. Its messages no longer match those of the other ranks, so this "
+              "communicator cannot be used any more"};
 }
 
 } // namespace oktopk::detail

@@ -11,6 +11,8 @@
 #include <ios>
 #include <istream>
 #include <ostream>
+#include <span>
+#include <sstream>
 #include <type_traits>
 #include <vector>
 
@@ -253,5 +255,16 @@ State load(std::istream& in) {
   }
   return state;
 }
+
+namespace detail {
+
+/// Reads what `checkpoint_of` gave, as `load` does.
+template <class State>
+State state_of(std::span<char const> checkpoint) {
+  std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
+  return load<State>(in);
+}
+
+} // namespace detail
 
 } // namespace oktopk

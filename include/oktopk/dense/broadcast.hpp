@@ -21,7 +21,8 @@ public:
     }
     detail::piece const whole{0, 0, count};
     cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-    wire_.bind(exec, comm, plain_wire(), {values, values, nullptr, count, reduction::sum}, {1, count, 0, 0});
+    wire_.begin({values, values, nullptr, count, reduction::sum});
+    wire_.bind(exec, comm, {1, count, 0, 0});
     requests_.clear();
     requests_.reserve(static_cast<std::size_t>(comm.size()));
     cancel_on_unwind const guard(comm, requests_);

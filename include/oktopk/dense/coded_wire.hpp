@@ -44,12 +44,15 @@ public:
     return recoding_codec<Codec, Value, E> && policy.level() == codec_level::collective;
   }
 
-  template <communicator Comm, class Policy>
-  void bind(E const& exec, Comm const& comm, Policy const& policy, reduction_call<Value> const& call,
-            wire_capacity const& capacity) {
+  template <class Policy>
+  void begin(reduction_call<Value> const& call, Policy const& policy) {
     codec_ = &policy.codec();
     level_ = policy.level();
     call_ = call;
+  }
+
+  template <communicator Comm>
+  void bind(E const& exec, Comm const& comm, wire_capacity const& capacity) {
     encoded_bytes_ = round_up_to_8(bytes(capacity.encoded_values));
     slot_bytes_ = round_up_to_8(bytes(capacity.slot_values));
     encoded_.reserve(exec, comm, capacity.encoded_pieces * encoded_bytes_);

@@ -151,8 +151,8 @@ public:
     auto const all = static_cast<std::int64_t>(hops_.size());
     std::int64_t const slot_count = std::max<std::int64_t>(1, std::min(base::ahead(), all));
     std::int64_t const nodes = std::int64_t(1) << steps_.depth(0);
-    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op},
-               {1, count, slot_count, (count + nodes - 1) / nodes});
+    wire_.begin({values, values, lost, count, op});
+    wire_.bind(exec, comm, {1, count, slot_count, (count + nodes - 1) / nodes});
     for (auto* const each : {&reductions_, &sends_, &gathers_, &between_}) {
       each->clear();
     }

@@ -102,14 +102,14 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     bool const coded = base::codes(count) && comm.size() > 1;
-    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
+    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire) {
       if (comm.size() > 1) {
         detail::folded_ranks const at(comm.rank(), comm.size());
         std::int64_t const block_size = block_size_of(count);
         std::int64_t const longest =
             at.in_pair ? count : std::min(count, ((count + block_size - 1) / block_size + 1) / 2 * block_size);
         detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-        bind(comm, {2, longest, 1, longest});
+        wire.bind(exec, comm, {2, longest, 1, longest});
         if (at.is_folded) {
           detail::run_as_folded_rank(exec, comm, wire, {sent_piece, 0, count}, 1);
         } else {

@@ -52,10 +52,10 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     bool const coded = base::codes(count) && comm.size() > 1 && count > 0;
-    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
+    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire) {
       if (comm.size() > 1 && count > 0) {
         detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-        bind(comm, {2, count, 2, count});
+        wire.bind(exec, comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_folded) {
           detail::run_as_folded_rank(exec, comm, wire, whole(0, count), wire.result_messages());

@@ -28,15 +28,15 @@ public:
     return std::max<std::int64_t>(2, block / longest + (block % longest != 0 ? 1 : 0));
   }
 
-  /// `wire` carries the pieces once `bind(comm, capacity)` has bound it; up to `ahead` receives are under way at once.
-  template <execution_space E, bound_wire<E> Wire, class Bind>
-  void run(E const& exec, Comm& comm, Wire& wire, Bind const& bind, cut_vector const& vector, std::int64_t ahead) {
+  /// `wire`, which has begun the call, carries the pieces; up to `ahead` receives are under way at once.
+  template <execution_space E, bound_wire<E> Wire>
+  void run(E const& exec, Comm& comm, Wire& wire, cut_vector const& vector, std::int64_t ahead) {
     std::int64_t const ranks = comm.size();
     std::int64_t const pieces = vector.pieces() / ranks;
     std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
     std::int64_t const window = std::max<std::int64_t>(1, std::min(ahead, reduced));
     cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-    bind(comm, wire_capacity{vector.pieces(), vector.longest(), window, vector.longest()});
+    wire.bind(exec, comm, {vector.pieces(), vector.longest(), window, vector.longest()});
     if (ranks == 1) {
       return;
     }
@@ -170,8 +170,8 @@ public:
   void run_from(E const& exec, Comm& comm, Value const* own, Value* values, Value* lost, std::int64_t count,
                 reduction op = reduction::sum) {
     bool const coded = base::codes(count) && comm.size() > 1;
-    base::on_wire(exec, coded, {own, values, lost, count, op}, [&](auto& wire, auto const& bind) {
-      ring_.run(exec, comm, wire, bind, cut(count, comm.size(), coded), wire.receives_ahead());
+    base::on_wire(exec, coded, {own, values, lost, count, op}, [&](auto& wire) {
+      ring_.run(exec, comm, wire, cut(count, comm.size(), coded), wire.receives_ahead());
     });
   }
 
@@ -217,11 +217,9 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     detail::begin_lossless(exec, op, lost, count);
-    auto const bind = [&](Comm const& bound_to, detail::wire_capacity const& capacity) {
-      wire_.bind(exec, bound_to, detail::plain_wire(), {values, values, lost, count, op}, capacity);
-    };
+    wire_.begin({values, values, lost, count, op});
     detail::cut_vector const vector(count, comm.size() * pieces(count, comm.size()));
-    ring_.run(exec, comm, wire_, bind, vector, base::ahead());
+    ring_.run(exec, comm, wire_, vector, base::ahead());
   }
 
 private:
@@ -265,7 +263,8 @@ public:
     std::int64_t const slot_count = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
     detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
-    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op}, {1, count, slot_count, count});
+    wire_.begin({values, values, lost, count, op});
+    wire_.bind(exec, comm, {1, count, slot_count, count});
     waiting_.clear();
     free_.clear();
     for (std::int64_t slot = slot_count; slot > 0; --slot) {

@@ -84,8 +84,7 @@ struct wire_capacity {
 ///    `segment()` is the largest number of values that rings send at once.
 /// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of `roundings` roundings of one value may
 ///    overflow.
-/// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
-///    call: `bind(exec, comm, policy, call, capacity)`.
+/// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`.
 /// 10. `ranks_may_differ(anew)` tells whether its code loses more each time that a block is coded again and its options
 ///     let ranks end with different results; `anew` means that the algorithm always codes finished values again.
 ///     `fault_of_coding_anew()` is a sentence if the options forbid that; else it is empty.
@@ -107,9 +106,10 @@ concept dense_wire = std::default_initializable<W> && made_from_options<W> &&
                        { wire.fault_of_coding_anew() } -> std::convertible_to<std::string>;
                      };
 
-/// A vector in the memory of kernels, as messages see it, piece by piece. Every function but `decode` and
-/// `adopt_rounding` waits for the work that it enqueues: a message may start, or a slot may be filled anew, when the
-/// function returns.
+/// A vector in the memory of kernels, as messages see it, piece by piece. `begin(call)` gives it the vectors of a call
+/// (`begin(call, policy)` of a wire that codes), `bind(exec, comm, capacity)` then makes the places. Every other function
+/// but `decode` and `adopt_rounding` waits for the work that it enqueues: a message may start, or a slot may be filled
+/// anew, when the function returns.
 ///
 /// 1. `encoded(p)` is the place that a piece is sent from, and the place where its final values arrive. `keeps_encoded`
 ///    tells whether that place is apart from the values, so that it does not change while they are reduced.
@@ -158,22 +158,21 @@ public:
   static constexpr int result_messages() { return 1; }
   static constexpr bool codes_each_message() { return false; }
 
-  template <communicator Comm, class Policy>
-  void bind(E const& exec, Comm const& comm, Policy const&, reduction_call<Value> const& call,
-            wire_capacity const& capacity) {
+  void begin(reduction_call<Value> const& call) { call_ = call; }
+
+  template <communicator Comm>
+  void bind(E const& exec, Comm const& comm, wire_capacity const& capacity) {
     staged_ = !comm.template can_access<typename E::memory_space>();
-    values_ = call.values;
-    op_ = call.op;
     // Slots begin at multiples of 8 bytes, whatever the width of a value.
     slot_bytes_ = round_up_to_8(capacity.slot_values * std::int64_t(sizeof(Value)));
     slots_.reserve(exec, comm, capacity.slot_count * slot_bytes_);
     if (staged_) {
-      encoded_.reserve(exec, call.count);
+      encoded_.reserve(exec, call_.count);
     }
   }
 
   std::span<std::byte> encoded(piece p) const {
-    Value* const begin = (staged_ ? encoded_.data() : values_) + p.begin;
+    Value* const begin = (staged_ ? encoded_.data() : call_.values) + p.begin;
     return std::as_writable_bytes(std::span<Value>(begin, static_cast<std::size_t>(p.count)));
   }
 
@@ -183,7 +182,7 @@ public:
 
   void prepare(E const& exec, piece p, bool = true) const {
     if (staged_ && p.count > 0) {
-      Kokkos::deep_copy(exec, part<wire_space>(encoded_.data(), p), part<memory_space>(values_, p));
+      Kokkos::deep_copy(exec, part<wire_space>(encoded_.data(), p), part<memory_space>(call_.values, p));
     }
     fence(exec, "oktopk::dense::prepared");
   }
@@ -192,7 +191,7 @@ public:
 
   void reduce(E const& exec, std::int64_t index, piece p) const {
     pull_slot(exec, index, p);
-    combine(exec, op_, slot_values(index), p.count, values_ + p.begin);
+    combine(exec, call_.op, slot_values(index), p.count, call_.values + p.begin);
     fence(exec, "oktopk::dense::absorbed");
   }
 
@@ -205,7 +204,7 @@ public:
 
   void decode(E const& exec, piece p) const {
     if (staged_ && p.count > 0) {
-      Kokkos::deep_copy(exec, part<memory_space>(values_, p), part<wire_space>(encoded_.data(), p));
+      Kokkos::deep_copy(exec, part<memory_space>(call_.values, p), part<wire_space>(encoded_.data(), p));
     }
   }
 
@@ -227,8 +226,7 @@ private:
     return array_ref<Value, Space>(data + p.begin, static_cast<std::size_t>(p.count));
   }
 
-  Value* values_ = nullptr;
-  reduction op_ = reduction::sum;
+  reduction_call<Value> call_{};
   bool staged_ = false;
   std::int64_t slot_bytes_ = 0;
   message_buffer<E> slots_{"oktopk::dense::slots"};
@@ -348,31 +346,35 @@ protected:
     return codes(count) ? policy_.template encoded_bytes<Value>(part) : plain_wire::encoded_bytes<Value>(part);
   }
 
-  /// Begins a call: runs `body(wire, bind)` with the policy's wire where `coded`, else with the plain one. `body` binds
-  /// the wire, `bind(comm, capacity)`, and sends. Prepares the caller's vectors for all algorithms: refuses losses of a
-  /// maximum or minimum, copies `own` to the place of the result unless the wire can read it in place, and clears
-  /// `lost` if nothing will be noted.
+  /// Begins a call: runs `body(wire)` with the policy's wire where `coded`, else with the plain one. `body` binds the
+  /// wire, and sends. Prepares the caller's vectors for all algorithms: refuses losses of a maximum or minimum, copies
+  /// `own` to the place of the result unless the wire can read it in place, and clears `lost` if nothing will be noted.
   template <class Body>
   void on_wire(E const& exec, bool coded, reduction_call<Value> call, Body&& body) {
-    auto const run = [&](auto& wire, auto const& policy, bool leaves_own_values) {
-      if (call.own != call.values && !leaves_own_values) {
-        copy_values(exec, call.own, call.count, call.values);
-        call.own = call.values;
-      }
-      body(wire,
-           [&](auto const& comm, wire_capacity const& capacity) { wire.bind(exec, comm, policy, call, capacity); });
-    };
     if constexpr (!Wire::is_plain) {
       if (coded) {
         refuse_losses_of(call.op, call.lost);
-        return run(coded_, policy_, coded_.leaves_own_values(policy_));
+        if (!coded_.leaves_own_values(policy_)) {
+          move_to_result(exec, call);
+        }
+        coded_.begin(call, policy_);
+        return body(coded_);
       }
     }
     begin_lossless(exec, call.op, call.lost, call.count);
-    run(plain_, plain_wire(), false);
+    move_to_result(exec, call);
+    plain_.begin(call);
+    body(plain_);
   }
 
 private:
+  static void move_to_result(E const& exec, reduction_call<Value>& call) {
+    if (call.own != call.values) {
+      copy_values(exec, call.own, call.count, call.values);
+      call.own = call.values;
+    }
+  }
+
   Wire policy_;
   bound_plain_wire<E, Value> plain_;
   typename Wire::template bound_to<E, Value> coded_; // unused where the wire is plain
