@@ -5,10 +5,12 @@
 
 #include "archetypes/suite.hpp"
 #include "codec/suite.hpp"
+#include "exchange/deliverer_suite.hpp"
 #include "exchange/gather_suite.hpp"
 #include "partition/suite.hpp"
 #include "select/suite.hpp"
 
+#include "extending/above.hpp"
 #include "extending/aligned.hpp"
 #include "extending/at_least_one.hpp"
 #include "extending/backwards.hpp"
@@ -34,6 +36,11 @@ TEST_CASE("at_least_one is a selector") {
 
 TEST_CASE("without_balance is a gather") {
   check_gather<without_balance>();
+}
+
+TEST_CASE("above is a deliverer") {
+  check_deliverer<above>();
+  check_deliverer<above>({.magnitude = 2});
 }
 
 TEST_CASE("backwards meets everybody once") {

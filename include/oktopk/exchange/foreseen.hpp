@@ -232,7 +232,7 @@ private:
 
   // False if a part has more entries than there is room for. The counts of all ranks are in `counts_`.
   bool gather(call_context<E, Comm>& call, entries_type own) {
-    profiling_region const profiled("oktopk::foreseen");
+    profiling_region const profiled("oktopk::foreseen_gather");
     std::int64_t own_bytes = header_bytes;
     if (own.size() <= parts_[0].most) {
       own_bytes += pieces_.encode(call.exec, own, {0, call.length}, bytes_, header_bytes);
