@@ -260,7 +260,7 @@ protected:
 
   /// Collective: ranks agree on length, k, format and local selector, and on the facts of `more(agreement)`.
   template <class Options, class More>
-  selecting_base(E exec, Comm comm, Options const& how, char const* scheme, More const& more)
+  [[gnu::cold]] selecting_base(E exec, Comm comm, Options const& how, char const* scheme, More const& more)
       : base(std::move(exec), std::move(comm), how.length, scheme),
         local_selection_(local_selector_type(how.local_select)) {
     agreement terms(scheme);

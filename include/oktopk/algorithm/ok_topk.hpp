@@ -113,7 +113,7 @@ public:
   }
 
 protected:
-  ok_topk(E exec, Comm comm, options const& how, char const* name);
+  [[gnu::cold]] ok_topk(E exec, Comm comm, options const& how, char const* name);
 
 private:
   using base::k_;

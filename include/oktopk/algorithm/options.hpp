@@ -18,7 +18,7 @@ inline std::int64_t entries_at(double density, std::int64_t length) {
 }
 
 /// Returns k as given, or `entries_at` the density. Notes a fault if they give no valid k.
-inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
+[[gnu::cold]] inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
                               agreement& terms) {
   if (k.has_value() == density.has_value()) {
     terms.note(fault::k_out_of_range, k.has_value() ? "give either k or density, not both" : "give k or density");
@@ -43,7 +43,7 @@ inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k
 
 /// Notes a length that is negative or that the index type cannot count to.
 template <gradient_index Index>
-void check_length(std::int64_t length, agreement& terms) {
+[[gnu::cold]] void check_length(std::int64_t length, agreement& terms) {
   if (length < 0) {
     terms.note(fault::option_out_of_range, "length = " + std::to_string(length) + " is negative");
   } else if (length > std::numeric_limits<Index>::max()) {
@@ -57,7 +57,7 @@ void check_length(std::int64_t length, agreement& terms) {
 
 /// Notes the problem of a policy's options, if any, and adds the policy to the facts that the ranks compare.
 template <class Policy>
-void check_policy(char const* role, Policy const& policy, agreement& terms) {
+[[gnu::cold]] void check_policy(char const* role, Policy const& policy, agreement& terms) {
   terms.note(fault::option_out_of_range, policy.problem());
   terms.fact(role, policy.describe());
 }

@@ -69,7 +69,7 @@ inline std::string arithmetic_mode() {
 class agreement {
 public:
   /// Only tests name another library or byte order.
-  explicit agreement(std::string_view what, std::string_view library = version(),
+  [[gnu::cold]] explicit agreement(std::string_view what, std::string_view library = version(),
                      std::endian order = std::endian::native)
       : what_(what) {
     if (!Kokkos::is_initialized()) { // every object of the library is made by an agreement, so each of them hears it
@@ -81,7 +81,7 @@ public:
   }
 
   template <class T>
-  agreement& fact(std::string_view name, T const& value) {
+  [[gnu::cold]] agreement& fact(std::string_view name, T const& value) {
     detail::plain_text text;
     text.precision(17);
     text << value;
@@ -90,7 +90,7 @@ public:
   }
 
   /// Notes a fault of this rank, unless the sentence is empty; the first fault counts.
-  void note(fault code, std::string const& sentence) {
+  [[gnu::cold]] void note(fault code, std::string const& sentence) {
     if (code_ == fault::none && !sentence.empty()) {
       code_ = code;
       sentence_ = sentence;
@@ -98,7 +98,7 @@ public:
   }
 
   template <communicator Comm>
-  void check_on(Comm& comm, phase use = phase::control) const {
+  [[gnu::cold]] void check_on(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
     detail::begin_operation(comm, what_);
     std::string const mine = record();
@@ -131,11 +131,11 @@ private:
 
   // The whole record is compared; at most `record_bytes` of it are sent. First line: the fault's number and sentence;
   // then the object; then one fact in each line.
-  std::string record() const {
+  [[gnu::cold]] std::string record() const {
     return std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
   }
 
-  [[noreturn]] void report(std::vector<std::string> const& records) const {
+  [[noreturn, gnu::cold]] void report(std::vector<std::string> const& records) const {
     detail::first_fault first;
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
       unsigned char code = 0;

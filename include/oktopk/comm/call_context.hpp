@@ -41,7 +41,7 @@ public:
   friend bool operator==(call_tag, call_tag) = default;
 
   /// The first difference from the tag that is expected: "version 2 where 1 is expected".
-  std::string difference(call_tag expected) const {
+  [[gnu::cold]] std::string difference(call_tag expected) const {
     auto const differ = [](std::string const& what, unsigned is, unsigned should) {
       return what + " " + std::to_string(is) + " where " + std::to_string(should) + " is expected";
     };

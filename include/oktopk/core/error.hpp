@@ -139,7 +139,7 @@ struct fault_report {
   }
 
   /// The error that every rank throws; `length` is that of the algorithm.
-  oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
+  [[gnu::cold]] oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     std::string const number = std::to_string(detail);
     if (subject == fault_subject::rank) {

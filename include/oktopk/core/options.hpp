@@ -112,7 +112,7 @@ struct option_writer {
   }
 
 private:
-  void add(std::string_view key, std::string const& value) {
+  [[gnu::cold]] void add(std::string_view key, std::string const& value) {
     text += (text.empty() ? "" : ", ") + spelled(key) + " " + value;
   }
 };
@@ -155,7 +155,7 @@ private:
 
 /// A policy's name and its options, for ranks to compare.
 template <class Options>
-std::string describe_options(std::string const& policy, Options const& how) {
+[[gnu::cold]] std::string describe_options(std::string const& policy, Options const& how) {
   option_writer visit;
   Options::each_option(how, visit);
   return policy + " (" + visit.text + ")";
@@ -163,7 +163,7 @@ std::string describe_options(std::string const& policy, Options const& how) {
 
 /// A sentence about the first option outside of its range; empty if there is none.
 template <class Options>
-std::string fault_of_options(std::string const& policy, Options const& how) {
+[[gnu::cold]] std::string fault_of_options(std::string const& policy, Options const& how) {
   option_checker visit{policy};
   Options::each_option(how, visit);
   return visit.fault;
