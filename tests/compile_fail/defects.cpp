@@ -85,6 +85,23 @@ struct impatient : ranks {
 static_assert(oktopk::communicator<impatient>);
 #endif
 
+#ifdef CASE_communicator_without_base
+// expect: satisfaction of 'derives_from_communicator_base<|does not satisfy 'derives_from_communicator_base'
+struct stranger : private ranks {
+  using ranks::request, ranks::rank, ranks::size, ranks::isend, ranks::irecv, ranks::wait_all, ranks::cancel;
+};
+static_assert(oktopk::control_communicator<stranger>);
+#endif
+
+#ifdef CASE_communicator_with_old_count
+// expect: .as_const.untagged_objects..(' (is|would be) invalid|.*same_as|.* does not satisfy)
+// A member that is hidden by one of another type: the compiler must name the member.
+struct by_value : ranks {
+  std::int64_t untagged_objects() const { return 0; }
+};
+static_assert(oktopk::communicator<by_value>);
+#endif
+
 #ifdef CASE_request_without_size
 // expect: satisfaction of 'knows_what_arrived<|does not satisfy 'knows_what_arrived'
 // A communicator that claims to tell sizes and whose requests do not say how much arrived.

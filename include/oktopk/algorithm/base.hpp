@@ -76,7 +76,7 @@ protected:
     call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}, object_};
     call.note(std::exchange(fault_, {}));
     try {
-      begin_operation(comm_, name_, state_.iteration);
+      comm_.begin_operation(name_, state_.iteration);
       State next = state_;
       update_type const update = steps(call, next);
       finish_call(call, start, std::move(next), update);
@@ -115,7 +115,7 @@ private:
   }
 
   char const* scheme_;
-  std::int64_t const object_ = number_object(comm_);
+  std::int64_t const object_ = comm_.number_object();
   error lost_ = order_is_lost(comm_.rank()); // made before memory can be missing
   call_statistics statistics_;
   update_type update_;

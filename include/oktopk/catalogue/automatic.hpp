@@ -393,7 +393,7 @@ private:
 
   std::vector<forecast> forecasts_of(std::int64_t k) const {
     auto all = catalogue::forecast_all<E, Value, Index>({.length = how_.length, .k = k}, comm_.size(),
-                                                        !detail::ordered_by_instance(comm_));
+                                                        !comm_.ordered_by_instance());
     std::erase_if(all, [&](forecast const& each) {
       return !detail::is_allowed(each, how_.sums) || (how_.dense_update && !each.dense);
     });
@@ -474,7 +474,7 @@ private:
   void meet() {
     std::optional<double> const before = std::exchange(untold_, std::nullopt);
     double slowest = before.value_or(0);
-    detail::begin_operation(comm_, name(), state_.iteration);
+    comm_.begin_operation(name(), state_.iteration);
     agree_on(std::span(&slowest, 1), reduction::max);
     if (!before) {
       return;
