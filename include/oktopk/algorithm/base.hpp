@@ -124,9 +124,10 @@ private:
 
 /// The state of a scheme that selects only locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
-struct selection_state {
-  std::int64_t iteration = 0;
+struct selection_state : call_state {
   typename LocalSelector::template state<Value> local;
+
+  void check(agreement& terms, int, std::int64_t) const { check_selector("local", local, iteration, terms); }
 
   static std::string type_name() {
     return "local selection (" + std::string(LocalSelector::name()) + ", " + std::to_string(8 * sizeof(Value)) +
@@ -142,11 +143,19 @@ struct selection_state {
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class GlobalSelector>
-struct ok_topk_state {
-  std::int64_t iteration = 0;
+struct ok_topk_state : call_state {
   typename LocalSelector::template state<Value> local;
   typename GlobalSelector::template state<Value> global;
   std::vector<std::int64_t> boundaries; ///< P+1 of them after the first call
+
+  void check(agreement& terms, int ranks, std::int64_t length) const {
+    check_boundaries(boundaries, ranks, length, terms);
+    check_selector("local", local, iteration, terms);
+    check_selector("global", global, iteration, terms);
+    global.list_facts(terms);
+  }
+
+  void forget_ranks() { boundaries.clear(); }
 
   static std::string type_name() {
     return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +

@@ -54,8 +54,7 @@ struct density_fit {
 };
 
 /// The state of `automatic`: the name and the state of the scheme in use.
-struct automatic_state {
-  std::int64_t iteration = 0;
+struct automatic_state : call_state {
   std::int64_t k = 0;             ///< k of the last call if the density is fitted; else 0
   std::int8_t of_other_ranks = 0; ///< set by `for_other_ranks`
   std::vector<char> text;         ///< of the chosen scheme; none before the first call and during trials
@@ -63,6 +62,7 @@ struct automatic_state {
 
   bool operator==(automatic_state const&) const = default;
   static std::string type_name() { return "automatic"; }
+  void forget_ranks() { of_other_ranks = 1; } // its scheme knows the state inside
 
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {

@@ -213,7 +213,7 @@ public:
 
 /// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.
 template <class... Selectors>
-class one_of_selectors : public one_of<Selectors...> {
+class one_of_selectors : public one_of<Selectors...>, public selector_base {
 public:
   using one_of<Selectors...>::one_of;
 
@@ -269,7 +269,7 @@ public:
   }
 
   bool gathers_candidates() const {
-    return std::visit([](auto const& one) { return detail::gathers_candidates(one); }, this->chosen_);
+    return std::visit([](auto const& one) { return one.gathers_candidates(); }, this->chosen_);
   }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
@@ -307,7 +307,7 @@ public:
 
 /// A value codec that is one of several: on the wire the same as the chosen one.
 template <value_codec... Codecs>
-struct one_of_values {
+struct one_of_values : value_codec_base {
   std::int32_t chosen = 0; ///< its position in the list
 
   static constexpr bool lossless = (Codecs::lossless && ...);
@@ -325,7 +325,7 @@ struct one_of_values {
     return ((at++ == chosen && !Codecs::lossless) || ...);
   }
 
-  double expected_bits(int value_bytes) const {
+  double expected_bits(int value_bytes, double) const {
     double bits = 0;
     std::int32_t at = 0;
     auto const of = [&](auto const& codec) {

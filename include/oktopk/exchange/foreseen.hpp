@@ -126,7 +126,7 @@ private:
 /// `last_call().global_reevaluated` tells of a search.
 ///
 /// With a lossy format the k largest are those of the rounded sums.
-struct foreseen {
+struct foreseen : selector_base {
   struct options {};
 
   template <gradient_value Value>
