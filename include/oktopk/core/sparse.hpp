@@ -52,6 +52,8 @@ public:
   sparse_update(entries_type sums, indices_type const& contributed, entries_type returned)
       : sums_(sums), contributed_(contributed), returned_(returned) {}
 
+  /// The number of entries.
+  std::int64_t size() const { return sums_.size(); }
   /// Ascending and unique; the same on every rank.
   indices_type const& indices() const { return sums_.indices; }
   /// The sums (not averages) over ranks at `indices()`; bit-identical on every rank.
