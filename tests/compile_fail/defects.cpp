@@ -57,7 +57,7 @@ void use(oktopk::ok_topk<E, ranks>& allreduce, Kokkos::View<double*, E::memory_s
 #endif
 
 #ifdef CASE_integer_gradient
-// expect: satisfaction of 'gradient_value<|does not satisfy 'gradient_value'
+// expect: satisfaction of 'wire_value<|does not satisfy 'wire_value'
 using whole = coo<int>;
 #endif
 

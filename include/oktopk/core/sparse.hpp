@@ -19,7 +19,7 @@ template <class T, class MemorySpace>
 using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// Entries of a sparse vector as two arrays of one length, indices ascending and unique.
-template <gradient_index Index, gradient_value Value, class MemorySpace>
+template <gradient_index Index, wire_value Value, class MemorySpace>
 struct sparse_ref {
   array_ref<Index const, MemorySpace> indices;
   array_ref<Value const, MemorySpace> values;

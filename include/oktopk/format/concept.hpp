@@ -39,7 +39,7 @@ concept derives_from_format_base =
 
 template <class F>
 concept names_its_types =
-    gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires(F const& format) {
+    gradient_index<typename F::index_type> && wire_value<typename F::value_type> && requires(F const& format) {
       { format.name() } -> std::convertible_to<std::string>;
     };
 
@@ -120,7 +120,7 @@ double expected_places(Format const& format, double count, double width) {
 // The answer of decoders to bytes that no encoder wrote.
 
 /// The value of an entry that cannot be decoded: a NaN, which every algorithm reports.
-template <gradient_value Value>
+template <wire_value Value>
 KOKKOS_INLINE_FUNCTION Value spoilt_value() {
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1));
 }
