@@ -16,7 +16,7 @@
 #include <string>
 
 /// Every value with |x| >= threshold, however many they are; nothing where k is 0.
-class fixed_threshold {
+class fixed_threshold : public oktopk::selector_base {
 public:
   struct options {
     double threshold = 1; ///< not negative; the same on all ranks

@@ -189,19 +189,18 @@ TEST_CASE("a fault that a rank brings into such a call does not hide that of a l
 }
 
 TEST_CASE("objects are counted on their communicator, over its copies and what stands around it") {
-  using oktopk::detail::number_object;
   oktopk::in_process::run(2, [&](C comm) {
-    CHECK(number_object(comm) == 0);
+    CHECK(comm.number_object() == 0);
     C copy = comm;
-    CHECK(number_object(copy) == 1);
+    CHECK(copy.number_object() == 1);
     oktopk::counted around(copy);
-    CHECK(number_object(around) == 2);
+    CHECK(around.number_object() == 2);
     oktopk::ok_topk<E, C> made(E(), comm, {.length = 300, .k = 30});
     made.restore(made.state());
     made.set_k(20);
-    CHECK(number_object(comm) == 4);
+    CHECK(comm.number_object() == 4);
     auto others = comm.survivors();
-    CHECK(number_object(others) == 0);
+    CHECK(others.number_object() == 0);
   });
 }
 

@@ -24,7 +24,7 @@ static_assert(oktopk::control_communicator<control_archetype> && !oktopk::bulk_c
 static_assert(oktopk::bulk_communicator<bulk_archetype> && !oktopk::control_communicator<bulk_archetype>);
 static_assert(oktopk::communicator<foreign_communicator>);
 static_assert(oktopk::bulk_communicator<ordered_bulk> && !oktopk::control_communicator<ordered_bulk>);
-static_assert(oktopk::communicator<ordered_communicator> && ordered_communicator::ordered_by_instance);
+static_assert(oktopk::communicator<ordered_communicator> && ordered_communicator::ordered_by_instance());
 
 // A format whose size follows from what it encodes, and parts that are balanced in every iteration.
 struct always_balanced : oktopk::balanced_allgatherv {

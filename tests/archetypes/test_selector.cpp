@@ -37,6 +37,12 @@ inline constexpr bool only_unsound =
     oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
     !oktopk::detail::carries_state<S> && oktopk::detail::selects_on<S, host_execution> && !oktopk::selector<S>;
 
+template <class S>
+inline constexpr bool only_of_its_own =
+    oktopk::detail::has_selector_options<S> && oktopk::detail::selects_on<S, host_execution> &&
+    !oktopk::detail::derives_from_selector_base<S> && !oktopk::selector<S>;
+DEFECT(only_of_its_own, gathers_some_candidates, archetype, static int gathers_candidates());
+
 DEFECT(only_undescribed, without_options, archetype, using options = void);
 struct options_cannot_be_copied : archetype {
   struct options {

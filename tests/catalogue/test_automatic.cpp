@@ -413,7 +413,7 @@ TEST_CASE("automatic: a density is fitted to the time of a call, follows the net
       }
     };
     calls(60);
-    CHECK(plain.untagged_objects() == 4); // all schemes of an object are one to the other ranks
+    CHECK(*plain.untagged_objects() == 4); // all schemes of an object are one to the other ranks
     CHECK(allreduce.k() < 1000);
     CHECK(allreduce.k() > 20);
     double const known = allreduce.machine().seconds_per_byte;

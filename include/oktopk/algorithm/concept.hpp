@@ -157,17 +157,7 @@ State for_other_ranks(State state) {
   static_assert(
       !requires { State::of_any_allreduce; },
       "oktopk: the state of an any_allreduce is known to it alone: for_other_ranks(state, allreduce)");
-  if constexpr (requires { state.allreduce; }) {
-    state.allreduce = for_other_ranks(state.allreduce);
-  } else if constexpr (requires { state.of_other_ranks; }) {
-    state.of_other_ranks = 1; // for `automatic`, whose scheme knows the state inside
-  } else if constexpr (requires { state.boundaries.clear(); }) {
-    state.boundaries.clear();
-  } else if constexpr (requires { state.bucket_tensors.clear(); }) {
-    state.bucket_sizes.clear(); // the state then belongs to no plan
-    state.bucket_tensors.clear();
-    state.allreduces.clear();
-  }
+  state.forget_ranks();
   return state;
 }
 

@@ -19,7 +19,7 @@ namespace oktopk {
 ///
 /// On a re-evaluating iteration this sends the union of all selections, several times the bound of the other selectors.
 /// It is for comparison. Needs a group that gathers (`gathering_group`), so it cannot select on one rank alone.
-struct gathered_threshold {
+struct gathered_threshold : selector_base {
   using options = unguarded_threshold::options;
 
   template <gradient_value Value>

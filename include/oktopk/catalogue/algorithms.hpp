@@ -30,8 +30,7 @@ template <class Allreduce>
 inline constexpr bool needs_free_order = false;
 
 template <class Comm, class E, class Value, class Index, class Reduce>
-inline constexpr bool needs_free_order<dense<E, Comm, Value, Index, Reduce>> =
-    !requires { requires Reduce::starts_no_messages; };
+inline constexpr bool needs_free_order<dense<E, Comm, Value, Index, Reduce>> = !Reduce::starts_no_messages;
 
 /// Offers a reader the options of an algorithm and of its policies.
 struct policy_reader {
@@ -178,6 +177,9 @@ struct sparse_scheme {
   family of = family::top_k;
   std::string_view format = "coo"; ///< by default
 
+  static constexpr bool is_sparse = true;
+  static constexpr bool is_coded = false;
+
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     using with_coo = Type<E, any_communicator, Policies<coo<Value, Index>>>;
@@ -199,6 +201,9 @@ struct dense_scheme {
   std::string_view about;
   family of = family::dense;
 
+  static constexpr bool is_sparse = false;
+  static constexpr bool is_coded = false;
+
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     visit_options<dense<E, any_communicator, Value, Index, Reduce<E, any_communicator, Value>>>(in, size, sink);
@@ -211,6 +216,9 @@ struct coded_scheme {
   std::string_view name;
   std::string_view about;
   family of = family::coded;
+
+  static constexpr bool is_sparse = false;
+  static constexpr bool is_coded = true;
 
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
@@ -233,8 +241,6 @@ struct coded_scheme {
     }
     in.choose("codec", list, "none", "code of the messages");
   }
-
-  static constexpr bool is_coded = true;
 
   template <class Wire, class E, class Value, class Index, class Sink>
   void visit_over(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {

@@ -26,7 +26,7 @@ std::vector<std::string> variants_of(Scheme const& scheme, int ranks) {
     return std::ranges::any_of(in.known(), [&](auto const& option) { return option.key == key; });
   };
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
-  if constexpr (requires { scheme.format; }) {
+  if constexpr (Scheme::is_sparse) {
     for (std::string const& format : detail::names_of(formats)) {
       if (has("format") && format != scheme.format) {
         add("format=" + format);
@@ -43,7 +43,7 @@ std::vector<std::string> variants_of(Scheme const& scheme, int ranks) {
       add(stages + ", format=packed");
       add(stages + ", format=packed(values=bfloat16)");
     }
-  } else if constexpr (requires { Scheme::is_coded; }) {
+  } else if constexpr (Scheme::is_coded) {
     for (std::string const& codec : detail::names_of(codecs)) {
       add("codec=" + codec);
     }

@@ -258,7 +258,7 @@ private:
 
 /// A selector that is one of several.
 template <class... Selectors>
-class one_of_selectors : public one_of<Selectors...> {
+class one_of_selectors : public one_of<Selectors...>, public selector_base {
 public:
   using one_of<Selectors...>::one_of;
 
@@ -360,7 +360,7 @@ public:
 
 /// A value codec that is one of several: on the wire the same as the chosen one.
 template <value_codec... Codecs>
-struct one_of_values {
+struct one_of_values : value_codec_base {
   std::int32_t chosen = 0; ///< its position in the list
 
   static constexpr bool lossless = (Codecs::lossless && ...);
@@ -378,7 +378,7 @@ struct one_of_values {
     return ((at++ == chosen && !Codecs::lossless) || ...);
   }
 
-  double expected_bits(int value_bytes) const {
+  double expected_bits(int value_bytes, double) const {
     double bits = 0;
     std::int32_t at = 0;
     auto const of = [&](auto const& codec) {

@@ -485,7 +485,7 @@ class in_process_communicator : public detail::limited_communicator<in_process_c
 public:
   using request = detail::held_request<in_process_communicator, detail::in_process_message*>;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
+  static constexpr bool tells_sizes() { return true; }
 
   explicit in_process_communicator(detail::in_process_member& member) : limited_communicator(&member) {}
 

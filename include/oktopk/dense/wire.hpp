@@ -269,7 +269,7 @@ struct plain_wire {
 /// The base of an algorithm that codes nothing, cuts the vector into chunks and posts some receives ahead; its options
 /// and their defaults.
 template <class Algorithm, gradient_value Value, std::int64_t ChunkBytes, std::int64_t Ahead>
-class in_chunks {
+class in_chunks : public dense_reduce_base {
 public:
   static constexpr bool lossless = true;
 
@@ -322,7 +322,7 @@ void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int 
 /// vectors that the policy does not code.
 template <execution_space E, gradient_value Value, class Wire>
   requires dense_wire<Wire, E, Value>
-class on_wires {
+class on_wires : public dense_reduce_base {
 public:
   static constexpr bool lossless = Wire::lossless;
 

@@ -25,7 +25,7 @@ struct word_bound {
   /// Over a communicator that does not tell sizes, each untold one is sent ahead in two words.
   template <class Comm>
   double total(Comm const& comm) const {
-    return total() + (detail::tells_sizes(comm) ? 0 : 2 * untold);
+    return total() + (comm.tells_sizes() ? 0 : 2 * untold);
   }
 
   friend word_bound operator+(word_bound const& a, word_bound const& b) {

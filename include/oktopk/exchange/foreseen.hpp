@@ -24,7 +24,7 @@ namespace oktopk {
 namespace detail {
 
 /// The search of calls whose threshold is not foreseen, which learns for the next ones.
-struct foreseen_search {
+struct foreseen_search : selector_base {
   struct options {};
 
   template <gradient_value Value>

@@ -278,7 +278,7 @@ private:
       post_until(last);
       // If messages are ordered by the instance, a wait for a kernel would also wait for the next bucket, without a
       // time limit.
-      if (!ordered_by_instance(call.comm)) {
+      if (!call.comm.ordered_by_instance()) {
         post_until(last + bucket_);
       }
       for (; summed < arrivals_.size() && arrivals_[summed].step <= last; ++summed) {

@@ -292,7 +292,7 @@ void select_chunks(E const& exec, Source const& from, chunk_shares const& shares
 ///
 /// Reads the values once, and again those of chunks that give nothing, to find what is not finite. Carries nothing from
 /// call to call. For local selections.
-struct chunked {
+struct chunked : selector_base {
   struct options {
     std::int64_t chunk = 4096;  ///< values in a chunk, 64 to 1,048,576
     std::int64_t per_chunk = 0; ///< entries of each chunk, up to `chunk`; 0 for what k asks for

@@ -27,6 +27,13 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
 
 } // namespace detail
 
+/// Base of every selector: what one may tell beyond what `selector` asks for. A selector that tells it hides the function
+/// here, which says what it means not to.
+struct selector_base {
+  /// Of a selector among ranks: true if it may gather all candidates on every rank, for the bound. Without: false.
+  static constexpr bool gathers_candidates() { return false; }
+};
+
 /// The ranks that select together, each from candidates of its own.
 ///
 /// Indices ascend from rank to rank: all candidates of a rank have lower indices than those of the next. Each member
@@ -144,6 +151,11 @@ selection_context(E const&, std::int64_t, std::int64_t, Group&, detail::selectio
 namespace detail {
 
 template <class S>
+concept derives_from_selector_base = std::derived_from<S, selector_base> && requires(S const& selector) {
+  { selector.gathers_candidates() } -> std::same_as<bool>;
+};
+
+template <class S>
 concept has_selector_options = made_from_options<S> && requires(S const& selector) {
   { S::name() } -> std::convertible_to<std::string>;
   { selector.describe() } -> std::convertible_to<std::string>;
@@ -181,6 +193,7 @@ concept selects_on =
 ///
 /// All selectors by magnitude have one rule: an entry is selected if `|x| >= threshold`. If exactly k are promised,
 /// ties go to the lower index. Values that are not finite have the largest magnitudes: all selectors take them first.
+/// The class of a selector derives from `selector_base`.
 ///
 /// 1. `options` — a plain struct, from which the selector is made. `describe()` returns it as a text that the ranks
 ///    compare; `problem()` says what is wrong with it, and is empty if nothing is.
@@ -196,7 +209,8 @@ concept selects_on =
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.
 template <class S>
-concept selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::bounds_its_selection<S> &&
-                   detail::carries_state<S> && detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector = std::copy_constructible<S> && detail::derives_from_selector_base<S> &&
+                   detail::has_selector_options<S> && detail::bounds_its_selection<S> && detail::carries_state<S> &&
+                   detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

@@ -99,7 +99,7 @@ struct magnitude_maximum {
 ///
 /// Reads the candidates three times (see `threshold` for doubles that need more), and promises no count: where the
 /// distribution has other tails than the normal one it selects far fewer or more than k. For local selections.
-struct gaussian {
+struct gaussian : selector_base {
   struct options {};
   template <gradient_value Value>
   using state = detail::no_state;

@@ -110,7 +110,7 @@ struct marked_entries {
 ///
 /// Reads the values once, to find those that are not finite, and one bit for each; all other work is proportional to k.
 /// Carries nothing from call to call. For local selections.
-struct random_k {
+struct random_k : selector_base {
   struct options {
     std::int64_t seed = 0; ///< other places for another seed
 

@@ -19,7 +19,7 @@ namespace oktopk {
 /// that a jump of the gradients cannot flood the network: at most `high k` entries are ever selected. Re-evaluation
 /// selects exactly k. A rank that selects alone drops the entries beyond k again, at almost no cost, so that a local
 /// selection has at most k entries.
-struct reused_threshold {
+struct reused_threshold : selector_base {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
     double low = 2.0 / 3;        ///< in [0, 1]
