@@ -141,9 +141,9 @@ function(oktopk_add_subjects)
   oktopk_compile_as_test(subjects_of_tests)
 endfunction()
 
-# Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
-# their own things of names that others have, too.
-set(oktopk_folders_in_batches algorithm comm core dense exchange select sgd tools training)
+# Files of these folders use the same templates, so that they are one translation unit, but for those that have their own
+# things of names that others have, too.
+set(oktopk_folders_in_batches algorithm codec comm core dense exchange format select sgd sparse tools training)
 set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
   algorithm/test_every_algorithm.cpp algorithm/test_other_transports.cpp dense/test_interrupted_calls.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -182,7 +182,7 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::zfp)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_ZFP)
     endif()
-    if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|habits|sgd|tools)$")
+    if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|comm|habits|sgd|tools|training)$")
       target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
     endif()
     if(folder STREQUAL "catalogue")
@@ -197,7 +197,7 @@ function(oktopk_add_unit_tests)
     endif()
     oktopk_compile_as_test(test_${folder})
     if(folder IN_LIST oktopk_folders_in_batches AND oktopk_precompiles_headers)
-      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
     endif()
     set(tier quick)
     if(parts)
