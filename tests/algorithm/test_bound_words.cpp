@@ -10,7 +10,6 @@
 #include "support/strict_gap16.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 
@@ -83,7 +82,8 @@ TEST_CASE("the bound of ok_topk's default policies is the documented one") {
     for (double const k : {0, 1, 1000}) {
       CAPTURE(ranks, k);
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-        oktopk::ok_topk const allreduce(execution(), comm, {.length = 20000, .k = static_cast<std::int64_t>(k)});
+        auto const allreduce =
+            oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = 20000, .k = static_cast<std::int64_t>(k)});
         double const others = ranks - 1;
         double const steps = oktopk::detail::ceil_log2(ranks);
         double const headers_and_sizes = 14 * others;
@@ -114,7 +114,7 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
   constexpr int ranks = 4;
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
     oktopk::counted comm(inner);
-    oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = k});
+    auto allreduce = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = k});
     comm.reset();
     for (int call = 0; call < 3; ++call) {
       // Each rank selects k/4 entries in each quarter; those of the first are the largest, and no two at one place.

@@ -15,7 +15,6 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 using namespace oktopk_tests;
@@ -64,30 +63,24 @@ std::string fault_of_encodings(int ranks) {
   return fault_of_failing_encodings(ranks, [](C& comm) { return two_calls<Algorithm>(comm); });
 }
 
-/// Runs out of memory between two steps of a call, where no message is under way.
-struct exhausted_between_steps : oktopk::sampled {
+/// Runs out of memory between two steps of a call, where no message is under way, or finds damage there, in one of the
+/// calls of all ranks.
+struct failing_between_steps : oktopk::sampled {
   using sampled::sampled;
+  static inline int calls = 0;
+  static inline int damage_in = 0;
 
   bool due(std::int64_t iteration) const {
     exhausted_coo::take_memory();
-    return sampled::due(iteration);
-  }
-};
-
-/// Finds damage there, in one of the calls of all ranks.
-struct damaged_between_steps : oktopk::sampled {
-  using sampled::sampled;
-  static inline int calls = 0;
-  static inline int found_in = 0;
-
-  bool due(std::int64_t iteration) const {
-    if (++calls == found_in) {
+    if (++calls == damage_in) {
       throw oktopk::error(oktopk::fault::damaged_message, "the counts are none");
     }
     return sampled::due(iteration);
   }
 };
 
+using between_steps =
+    oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, failing_between_steps>>;
 using reusing = oktopk::ok_topk<E, C, policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
 } // namespace
@@ -132,19 +125,17 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
 }
 
 TEST_CASE("a rank that runs out of memory between two steps leaves the call, and the others hear of it at once") {
-  using algorithm =
-      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
-  CHECK(fault_of_encodings<algorithm>(4) == "");
-  CHECK(fault_of_encodings<algorithm>(2) == "");
+  failing_between_steps::damage_in = 0;
+  CHECK(fault_of_encodings<between_steps>(4) == "");
+  CHECK(fault_of_encodings<between_steps>(2) == "");
 }
 
 TEST_CASE("a rank that alone finds damage between two steps gives up, and the others hear why") {
-  using algorithm =
-      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
-  for (damaged_between_steps::found_in = 1; damaged_between_steps::found_in <= 4; ++damaged_between_steps::found_in) {
-    damaged_between_steps::calls = 0;
+  using failing = failing_between_steps;
+  for (failing::damage_in = 1; failing::damage_in <= 4; ++failing::damage_in) {
+    failing::calls = 0;
     failing_plan plan;
-    auto const all = run_interrupted(4, plan, [](C& comm) { return two_calls<algorithm>(comm); });
+    auto const all = run_interrupted(4, plan, [](C& comm) { return two_calls<between_steps>(comm); });
     int found = 0;
     for (interrupted_rank const& each : all) {
       bool const alone = each.thrown == "oktopk: the counts are none";
@@ -160,12 +151,12 @@ TEST_CASE("a rank that alone finds damage between two steps gives up, and the ot
 namespace {
 
 /// Messages of more than 4 KiB, which rank 0 has, end the call.
-template <class Algorithm, class Input>
-void check_long_messages(int ranks, std::int64_t k, Input const& input_of) {
+template <class Input>
+void check_long_messages(int ranks, std::string const& text, std::int64_t k, Input const& input_of) {
   failing_plan plan;
   plan.longest = 4096;
   auto const all = run_interrupted(ranks, plan, [&](C& comm) {
-    Algorithm allreduce(E(), comm, {.length = 4000, .k = k});
+    auto allreduce = oktopk::make_allreduce(E(), comm, text, {.length = 4000, .k = k});
     return std::vector<double>(allreduce(input_of(comm.rank())).indices().extent(0));
   });
   CHECK(all[0].thrown == "oktopk: a message is too long");
@@ -179,10 +170,8 @@ void check_long_messages(int ranks, std::int64_t k, Input const& input_of) {
 } // namespace
 
 TEST_CASE("messages that the communicator refuses, on all ranks or on one, end the call, and nobody goes on") {
-  check_long_messages<oktopk::ok_topk<E, C>>(2, 2000,
-                                             [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
-  using uniform = oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
-  check_long_messages<uniform>(4, 600, [](int rank) {
+  check_long_messages(2, "ok_topk", 2000, [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
+  check_long_messages(4, "ok_topk(partition=uniform)", 600, [](int rank) {
     vector_of<float> const accumulator("accumulator", 4000);
     for (std::size_t i = 0; i < accumulator.extent(0); ++i) {
       bool const third = i >= 2000 && i < 3000; // all of rank 0 goes to rank 2

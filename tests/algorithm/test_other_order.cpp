@@ -8,7 +8,6 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
@@ -21,7 +20,6 @@ using oktopk::in_process_communicator;
 namespace {
 
 using E = host_execution;
-using C = in_process_communicator;
 
 struct named {
   std::string text;
@@ -31,7 +29,7 @@ struct named {
 // What each rank hears where the last one calls two objects in the other order.
 std::vector<outcome> heard_where_one_turns(named const& of_a, named const& of_b, int ranks = 3) {
   std::vector<outcome> heard(static_cast<std::size_t>(ranks));
-  oktopk::in_process::run(ranks, [&](C comm) {
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     auto a = oktopk::make_allreduce(E(), comm, of_a.text, of_a.size);
     auto b = oktopk::make_allreduce(E(), comm, of_b.text, of_b.size);
     auto const call = [&](auto& allreduce) {
@@ -124,7 +122,7 @@ TEST_CASE("two dense schemes, or a dense and a sparse one, that a rank takes for
 }
 
 TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is another of them, within their bound") {
-  using counting = oktopk::counted<C>;
+  using counting = oktopk::counted<in_process_communicator>;
   counting comm(inner);
   auto const accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
   auto const sent_in_a_call = [&](auto& allreduce) {
@@ -135,7 +133,7 @@ TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is an
     return std::pair(words, comm.total().messages_sent - before.messages_sent);
   };
   oktopk::dense_rabenseifner<E, counting> sums(E(), comm, {.length = 300});
-  oktopk::ok_topk<E, counting> tagged(E(), comm, {.length = 300, .k = 30});
+  auto const tagged = oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 300, .k = 30});
   CHECK(sent_in_a_call(sums) == std::pair(2.0 * 300 * 3 / 4, std::int64_t(4)));
   oktopk::random_mask<E, counting> mask(E(), comm, {.length = 300, .k = 100});
   CHECK(sent_in_a_call(sums) == std::pair(2.0 * 300 * 3 / 4 + 6, std::int64_t(4 + 2)));
@@ -143,9 +141,9 @@ TEST_CASE_ON(inner, 4, "dense schemes compare their calls only where there is an
 }
 
 TEST_CASE("dense schemes that compare their calls blame the lowest rank with a fault all the same") {
-  auto const heard = oktopk::in_process::run_and_collect(3, [](C comm) {
-    oktopk::dense_ring<E, C> sums(E(), comm, {.length = 300});
-    oktopk::dense_ring<E, C> others(E(), comm, {.length = 300});
+  auto const heard = oktopk::in_process::run_and_collect(3, [](in_process_communicator comm) {
+    oktopk::dense_ring<E, in_process_communicator> sums(E(), comm, {.length = 300});
+    oktopk::dense_ring<E, in_process_communicator> others(E(), comm, {.length = 300});
     auto accumulator = seeded_accumulator<float>(comm.rank() == 1 ? 200 : 300, comm.rank(), 0);
     if (comm.rank() == 0) {
       accumulator(7) = std::numeric_limits<float>::quiet_NaN();
@@ -159,7 +157,7 @@ TEST_CASE("dense schemes that compare their calls blame the lowest rank with a f
 
 TEST_CASE("a fault that a rank brings into such a call does not hide that of a lower rank") {
   auto const heard = [](auto const& called) {
-    return oktopk::in_process::run_and_collect(3, [&](C comm) {
+    return oktopk::in_process::run_and_collect(3, [&](in_process_communicator comm) {
       auto accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
       if (comm.rank() == 0) {
         accumulator(7) = std::numeric_limits<float>::quiet_NaN();
@@ -172,14 +170,15 @@ TEST_CASE("a fault that a rank brings into such a call does not hide that of a l
       });
     });
   };
-  for (auto const &all : {heard([](C comm, auto const& call) {
-                            oktopk::dense<E, C> sums(E(), comm, {.length = 300});
-                            oktopk::dense<E, C> const others(E(), comm, {.length = 300});
+  for (auto const &all : {heard([](in_process_communicator comm, auto const& call) {
+                            oktopk::dense<E, in_process_communicator> sums(E(), comm, {.length = 300});
+                            oktopk::dense<E, in_process_communicator> const others(E(), comm, {.length = 300});
                             call(sums);
                           }),
-                          heard([](C comm, auto const& call) {
-                            oktopk::random_mask<E, C> sums(E(), comm, {.length = 300, .k = 300});
-                            oktopk::random_mask<E, C> const others(E(), comm, {.length = 300, .k = 300});
+                          heard([](in_process_communicator comm, auto const& call) {
+                            oktopk::random_mask<E, in_process_communicator> sums(E(), comm, {.length = 300, .k = 300});
+                            oktopk::random_mask<E, in_process_communicator> const others(E(), comm,
+                                                                                         {.length = 300, .k = 300});
                             call(sums);
                           })}) {
     for (std::exception_ptr const& each : all) {
@@ -189,13 +188,13 @@ TEST_CASE("a fault that a rank brings into such a call does not hide that of a l
 }
 
 TEST_CASE("objects are counted on their communicator, over its copies and what stands around it") {
-  oktopk::in_process::run(2, [&](C comm) {
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
     CHECK(comm.number_object() == 0);
-    C copy = comm;
+    in_process_communicator copy = comm;
     CHECK(copy.number_object() == 1);
     oktopk::counted around(copy);
     CHECK(around.number_object() == 2);
-    oktopk::ok_topk<E, C> made(E(), comm, {.length = 300, .k = 30});
+    auto made = oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 300, .k = 30});
     made.restore(made.state());
     made.set_k(20);
     CHECK(comm.number_object() == 4);
@@ -205,11 +204,10 @@ TEST_CASE("objects are counted on their communicator, over its copies and what s
 }
 
 TEST_CASE("two objects that are alike but for their calls so far are an error on every rank") {
-  using ok = oktopk::ok_topk<E, C>;
   std::vector<outcome> heard(2);
-  oktopk::in_process::run(2, [&](C comm) {
-    ok a(E(), comm, {.length = 300, .k = 30});
-    ok b(E(), comm, {.length = 300, .k = 30});
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    auto a = oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 300, .k = 30});
+    auto b = oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 300, .k = 30});
     auto const accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
     a(accumulator); // the first call finds regions
     b(accumulator);
@@ -225,8 +223,8 @@ TEST_CASE("two objects that are alike but for their calls so far are an error on
 
 TEST_CASE("a call too many on one rank ends with an error there") {
   outcome heard;
-  oktopk::in_process::run(3, [&](C comm) {
-    oktopk::ok_topk<E, C> allreduce(E(), comm, {.length = 300, .k = 30});
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    auto allreduce = oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 300, .k = 30});
     auto const accumulator = seeded_accumulator<float>(300, comm.rank(), 0);
     allreduce(accumulator);
     if (comm.rank() == 1) {

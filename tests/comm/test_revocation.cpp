@@ -10,8 +10,6 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/revocation.hpp>
 
-#include <chrono>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::phase;

@@ -17,7 +17,6 @@
 
 #include <thread>
 #include <tuple>
-#include <type_traits>
 
 using namespace oktopk_tests;
 using std::chrono::milliseconds;

@@ -5,11 +5,7 @@
 
 #include <oktopk/core/error.hpp>
 
-#include <algorithm>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 using oktopk::fault;
 
