@@ -40,6 +40,12 @@ public:
   call_statistics const& last_call() const { return statistics_; }
   State const& state() const { return state_; }
 
+  /// For algorithms that promise no more.
+  template <class Options>
+  static allreduce_promises promises(Options const&) {
+    return {};
+  }
+
   /// Continues from a saved state. Collective. An `error` on every rank if it does not fit or differs between ranks.
   void restore(State const& saved) {
     agreement terms(std::string(scheme_) + "::restore");
@@ -252,6 +258,16 @@ public:
     std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
     terms.fact("k", resolved).check_on(base::comm_);
     base::k_ = resolved;
+  }
+
+  /// Those of the selector and of the format.
+  template <class Options>
+  static allreduce_promises promises(Options const& how) {
+    allreduce_promises all{.local = local_selector_type(how.local_select).promises()};
+    if constexpr (!format_type::lossless) {
+      all.rounding = how.format.rounding();
+    }
+    return all;
   }
 
 protected:

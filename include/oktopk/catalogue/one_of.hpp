@@ -268,6 +268,10 @@ public:
     return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
   }
 
+  selection_promises promises() const {
+    return std::visit([](auto const& one) { return one.promises(); }, this->chosen_);
+  }
+
   bool gathers_candidates() const {
     return std::visit([](auto const& one) { return detail::gathers_candidates(one); }, this->chosen_);
   }

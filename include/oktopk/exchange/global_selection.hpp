@@ -162,8 +162,8 @@ concept selects_among_ranks =
 /// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
 /// rank that selects alone. A selector that may gather all candidates has `gathers_candidates()`, for the bound.
 template <class S, class E, class Comm, class Format>
-concept global_selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::carries_state<S> &&
-                          detail::selects_among_ranks<S, E, Comm, Format>;
+concept global_selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::states_promises<S> &&
+                          detail::carries_state<S> && detail::selects_among_ranks<S, E, Comm, Format>;
 
 namespace detail {
 
