@@ -105,7 +105,7 @@ TEST_CASE("whichever message of an algorithm fails, the call ends everywhere and
     }
   }
   for (std::string const& text : texts) {
-    bool const is_dense = subject_of(text).about.kind == oktopk_fuzz::family::dense;
+    bool const is_dense = subject_of(text).about.is_dense();
     for (int const ranks : {4, 3, 7}) { // a power of two; a pair that folds; blocks of four, two and one
       if (is_dense || ranks < 7) {
         INFO(text << " on " << ranks << " ranks");

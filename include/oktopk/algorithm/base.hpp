@@ -30,6 +30,12 @@ public:
 
   std::int64_t k() const { return k_; }
 
+  /// For algorithms that promise no more.
+  template <class Options>
+  static allreduce_promises promises(Options const&) {
+    return {};
+  }
+
 protected:
   algorithm_base(E exec, Comm comm, std::int64_t length, char const* scheme)
       : base(std::move(exec), std::move(comm), length, scheme), k_(length) {}
@@ -191,6 +197,16 @@ public:
     std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
     terms.fact("k", resolved).check_on(base::comm_);
     base::k_ = resolved;
+  }
+
+  /// Those of the selector and of the format.
+  template <class Options>
+  static allreduce_promises promises(Options const& how) {
+    allreduce_promises all{.local = local_selector_type(how.local_select).promises()};
+    if constexpr (!format_type::lossless) {
+      all.rounding = how.format.rounding();
+    }
+    return all;
   }
 
 protected:

@@ -121,6 +121,15 @@ public:
             .passes = 1};
   }
 
+  /// See `allreduce_promises`.
+  static allreduce_promises promises([[maybe_unused]] options const& how) {
+    allreduce_promises all{.local = {}, .all_contribute = true};
+    if constexpr (!Reduce::lossless) {
+      all.rounding = detail::configured<Reduce>(how.reduce).rounding();
+    }
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

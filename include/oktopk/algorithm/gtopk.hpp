@@ -344,6 +344,15 @@ public:
                                                                 detail::expected_k(how));
   }
 
+  /// See `allreduce_promises`.
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how);
+    all.sums = allreduce_promises::order::of_tree;
+    all.all_contribute = how.return_dropped;
+    all.conserves = how.return_dropped;
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

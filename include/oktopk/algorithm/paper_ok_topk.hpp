@@ -33,6 +33,7 @@ struct gathered_threshold : selector_base {
   std::string problem() const { return detail::fault_of_options(name(), options_); }
   static bool bounded() { return false; }
   static bool gathers_candidates() { return true; }
+  selection_promises promises() const { return {.rule = describe(), .largest = true}; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, class Group, selection_source Source>

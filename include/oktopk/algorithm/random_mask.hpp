@@ -63,6 +63,13 @@ public:
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
+  /// See `allreduce_promises`.
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how);
+    all.all_contribute = true;
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

@@ -71,6 +71,14 @@ public:
     return selecting + encoded_allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
+  /// See `allreduce_promises`.
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how);
+    all.sums = allreduce_promises::order::of_ranks;
+    all.all_contribute = true;
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

@@ -77,6 +77,16 @@ public:
                                              detail::expected_union(ranks, k, n) / ranks, k);
   }
 
+  /// See `allreduce_promises`.
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how);
+    all.sums = allreduce_promises::order::of_owners;
+    all.all_contribute = true;
+    all.partition = uniform().describe();
+    all.schedule = rotated(how.schedule).describe();
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

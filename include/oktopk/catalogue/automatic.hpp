@@ -167,6 +167,13 @@ public:
     predict({});
   }
 
+  /// Of whichever scheme it chooses.
+  static allreduce_promises promises(options const& how) {
+    return {.local = selection_promises{.rule = std::string(name()), .largest = true},
+            .rounding = how.sums == allowed_sums::rounded ? "any" : "",
+            .repeats = false};
+  }
+
   std::int64_t length() const { return how_.length; }
   std::int64_t k() const { return k_; }
   static std::string_view name() { return "automatic"; }

@@ -67,14 +67,15 @@ struct forecasting {
       forecast found;
       found.text = text;
       found.cost = Allreduce::expected_cost(how, ranks);
+      auto const promised = Allreduce::promises(how);
+      found.rounded = !promised.rounding.empty();
+      found.dense = !promised.local;
+      found.exact =
+          !found.rounded && promised.global && promised.global->is_exact() && promised.schedule == rotated().describe();
       if constexpr (requires { how.format; }) {
         found.format = how.format.name();
-        found.rounded = detail::is_lossy(how.format);
-        found.exact = !found.rounded && text.starts_with("ok_topk") && text.find("reduce=") == text.npos;
       } else {
         found.format = Allreduce::coding();
-        found.rounded = !found.format.empty();
-        found.dense = true;
       }
       // Dense schemes of the same cost differ in the ranks that they send to.
       auto const scheme = [](std::string const& of) { return of.substr(0, of.find('(')); };

@@ -271,6 +271,10 @@ public:
     return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
   }
 
+  selection_promises promises() const {
+    return std::visit([](auto const& one) { return one.promises(); }, this->chosen_);
+  }
+
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
   }
@@ -329,6 +333,10 @@ public:
   }
 
   static std::string name() { return "one_of_selectors"; }
+
+  delivery_promises promises() const {
+    return std::visit([](auto const& one) { return one.promises(); }, this->chosen_);
+  }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step : one_of_steps<typename deliverer_by<Choices, Gather>::type::template step<E, Comm, Format>...> {

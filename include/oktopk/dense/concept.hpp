@@ -71,7 +71,8 @@ void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count
 ///    The call waits for the work of `exec` that it needs.
 /// 2. `lossless` tells whether the sum is exact except for the rounding of its additions. A lossy algorithm writes what
 ///    it rounded off on this rank to `lost`, unless `lost` is null: the sum of `lost` over ranks plus the result is the
-///    sum of the inputs. A lossless algorithm clears `lost`, or leaves it as it is.
+///    sum of the inputs; `rounding()` is the name of its code, with options. A lossless algorithm clears `lost`, or leaves
+///    it as it is.
 /// 3. `name()` tells the algorithm and its wire, the same on all ranks.
 /// 4. `bound_words(count, ranks)` bounds the words of 4 bytes that one rank sends.
 /// 5. `expected_messages(count, ranks)` is the number of messages of a rank that follow one another.

@@ -11,9 +11,16 @@
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
-#include <vector>
+#include <optional>
+#include <string>
 
 namespace oktopk {
+
+/// What a deliverer promises of each result.
+struct delivery_promises {
+  std::optional<selection_promises> global{}; ///< of the sums in it; none: all are
+  std::string gather{};                       ///< how they reach all ranks, as `describe()` of a gather has it
+};
 
 namespace detail {
 
@@ -22,6 +29,7 @@ concept has_deliverer_options = made_from_options<D> && requires(D const& delive
   { D::name() } -> std::convertible_to<std::string>;
   { deliverer.describe() } -> std::convertible_to<std::string>;
   { deliverer.problem() } -> std::convertible_to<std::string>;
+  { deliverer.promises() } -> std::same_as<delivery_promises>;
 };
 
 template <class D, class E, class Comm, class Format>
@@ -38,7 +46,7 @@ concept delivers_for = std::constructible_from<typename D::template step<E, Comm
 /// Who gets what of the sums (Algorithm 1, lines 9 to 13): `search_and_gather`, `foreseen_gather`, `everything`.
 ///
 /// 1. `options` — a plain struct; `name()` names the type of a saved state, `describe()` returns the policy as a text that
-///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is).
+///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is); `promises()`.
 /// 2. `state<Value>` — what it carries from call to call; as that of a `selector`.
 /// 3. `step<E, Comm, Format>` — the deliverer at work, made from the policy and the format; owns its buffers.
 /// 4. `step.run(call, reduced, regions, state)` — collective; takes the sums of this rank's region. Gives the result, in
@@ -78,6 +86,7 @@ struct search_and_gather {
     std::string const of_selector(selector.problem());
     return of_selector.empty() ? std::string(gather.problem()) : of_selector;
   }
+  delivery_promises promises() const { return {selector.promises(), std::string(gather.describe())}; }
 
   Selector selector;
   Gather gather;
@@ -132,6 +141,7 @@ struct everything {
   static std::string name() { return "everything"; }
   static std::string describe() { return name(); }
   static std::string problem() { return {}; }
+  static delivery_promises promises() { return {}; }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step {

@@ -164,7 +164,7 @@ concept selects_among_ranks =
 template <class S, class E, class Comm, class Format>
 concept global_selector =
     std::copy_constructible<S> && detail::derives_from_selector_base<S> && detail::has_selector_options<S> &&
-    detail::carries_state<S> && detail::selects_among_ranks<S, E, Comm, Format>;
+    detail::states_promises<S> && detail::carries_state<S> && detail::selects_among_ranks<S, E, Comm, Format>;
 
 namespace detail {
 

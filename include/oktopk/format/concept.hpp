@@ -72,7 +72,8 @@ concept encodes_on =
 /// 2. `name()` — the same on all ranks that exchange messages.
 /// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
-///    encoded the entries.
+///    encoded the entries; a format that does not always round tells so by `is_lossy()`, at run time. `rounding()` of a
+///    lossy format is the name of the code that rounds; empty while it does not.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound that does not depend on the entries; a receiver makes this
 ///    much room. Grows with `count`.
 /// 5. `bytes_per_cut` — the most additional bytes when a message is cut in two, each with its part of the region: with

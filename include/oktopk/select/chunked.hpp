@@ -327,6 +327,11 @@ struct chunked : selector_base {
 
   bool bounded() const { return options_.per_chunk == 0; }
 
+  selection_promises promises() const {
+    return bounded() ? selection_promises{.rule = describe(), .low = 1, .high = 1}
+                     : selection_promises{.rule = describe()};
+  }
+
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return k > 0 ? shares(std::min(k, length), length).total() : 0;
   }

@@ -148,6 +148,18 @@ template <class E, class Index, class Value, class Group>
 selection_context(E const&, std::int64_t, std::int64_t, Group&, detail::selection_workspace<Index, Value, E>&)
     -> selection_context<E, Index, Value, Group>;
 
+/// What a selector promises of each selection; by default nothing.
+struct selection_promises {
+  std::string rule{};                     ///< the selector and its options, as its `describe()` has them
+  double low = 0;                         ///< fewest entries in multiples of k; fewer only where there are no more
+  double high = detail::infinity<double>; ///< most entries in multiples of k
+  bool largest = false; ///< no entry that is left out has a larger magnitude than one that is selected
+  bool as_sent = false; ///< of sums: this holds for the values that ranks get, which a lossy format has rounded
+
+  /// True for exactly the k largest entries, ties to the lower index.
+  bool is_exact() const { return low == 1 && high == 1 && largest; }
+};
+
 namespace detail {
 
 template <class S>
@@ -160,6 +172,11 @@ concept has_selector_options = made_from_options<S> && requires(S const& selecto
   { S::name() } -> std::convertible_to<std::string>;
   { selector.describe() } -> std::convertible_to<std::string>;
   { selector.problem() } -> std::convertible_to<std::string>;
+};
+
+template <class S>
+concept states_promises = requires(S const& selector) {
+  { selector.promises() } -> std::same_as<selection_promises>;
 };
 
 template <class S>
@@ -208,9 +225,11 @@ concept selects_on =
 /// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.
+/// 6. `promises()` — what holds of every selection, for programs that rely on it, tests and benchmarks.
 template <class S>
-concept selector = std::copy_constructible<S> && detail::derives_from_selector_base<S> &&
-                   detail::has_selector_options<S> && detail::bounds_its_selection<S> && detail::carries_state<S> &&
-                   detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector =
+    std::copy_constructible<S> && detail::derives_from_selector_base<S> && detail::has_selector_options<S> &&
+    detail::bounds_its_selection<S> && detail::states_promises<S> && detail::carries_state<S> &&
+    detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

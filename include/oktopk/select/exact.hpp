@@ -530,6 +530,7 @@ struct exact : selector_base {
   std::string describe() const { return name(); }
   std::string problem() const { return {}; }
   bool bounded() const { return true; }
+  selection_promises promises() const { return {.rule = describe(), .low = 1, .high = 1, .largest = true}; }
 
   std::int64_t capacity(std::int64_t k, std::int64_t) const { return k; }
 

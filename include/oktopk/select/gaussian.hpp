@@ -111,6 +111,7 @@ struct gaussian : selector_base {
   std::string describe() const { return name(); }
   std::string problem() const { return {}; }
   bool bounded() const { return false; }
+  selection_promises promises() const { return {.rule = describe(), .largest = true}; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,

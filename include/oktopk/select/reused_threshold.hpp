@@ -75,6 +75,11 @@ struct reused_threshold : selector_base {
 
   bool bounded() const { return detail::is_finite(options_.high); }
 
+  selection_promises promises() const {
+    bool const reuses = options_.tau_prime > 1;
+    return {.rule = describe(), .low = reuses ? options_.low : 1, .high = reuses ? options_.high : 1, .largest = true};
+  }
+
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     // With -ffast-math a product with infinity may be anything.
     double const most = bounded() ? std::floor(options_.high * static_cast<double>(k)) : static_cast<double>(length);
