@@ -242,11 +242,9 @@ std::string own_part::own_sums_fault() const {
   std::vector<coded_value> coded;
   std::size_t const ranks = std::max<std::size_t>(boundaries_.size(), 2) - 1;
   for (std::size_t first = position(indices, own_begin_), part = 0; first < last; ++part) {
-    // Balanced parts have the same number of entries but for one, and are coded by themselves; so are pieces.
+    // Balanced parts have the same number of entries but for one, and are coded by themselves.
     std::size_t const end_of_part =
-        promised_.gather == "ring_allgatherv" ? first + (indices.size() + ranks - 1) / ranks
-        : figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks)
-                            : last;
+        figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks) : last;
     std::size_t const end = std::min(last, end_of_part);
     if (end <= first) {
       continue;

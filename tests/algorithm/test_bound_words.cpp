@@ -135,11 +135,17 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
 
 namespace {
 
-/// The entries that any rank sends or receives in any call, in words, to the least that they can be: 4k(P-1)/P.
-double most_entries(std::string const& text, int ranks, shape what, filling const& gradient) {
+/// The entries that any rank sends or receives in any call that `counts`, in words, to the least that they can be:
+/// 4k(P-1)/P.
+double most_entries(std::string const& text, int ranks, shape what, filling const& gradient,
+                    std::function<bool(std::size_t)> const& counts = [](std::size_t) { return true; }) {
   double most = 0;
   for (auto const& rank : run(subject_of(text), ranks, what, gradient)) {
-    for (call_record const& call : rank) {
+    for (std::size_t which = 0; which < rank.size(); ++which) {
+      call_record const& call = rank[which];
+      if (!counts(which)) {
+        continue;
+      }
       oktopk::traffic all;
       double headers = 0;
       for (auto const use : {oktopk::phase::reduce, oktopk::phase::balance, oktopk::phase::gather}) {
@@ -189,8 +195,16 @@ TEST_CASE("no rank sends or receives much more than the least, whatever is selec
   double without = 0;
   for (input const& each : inputs) {
     CAPTURE(each.name);
-    CHECK(most_entries("ok_topk(partition=sampled(check_from=0), gather=ring)", ranks, what, each.gradient) <= 1.15);
+    CHECK(most_entries("ok_topk(partition=sampled(check_from=0))", ranks, what, each.gradient) <= 1.6);
     without = std::max(without, most_entries("ok_topk", ranks, what, each.gradient));
+    // A few entries are not checked. After a call of uneven regions they are even, until entries move on.
+    constexpr int stay = 4;
+    auto const slower = [&](moment when, numbers& values) {
+      when.iteration /= stay;
+      each.gradient(when, values);
+    };
+    auto const is_settled = [](std::size_t call) { return call % stay >= 2; };
+    CHECK(most_entries("ok_topk", ranks, {what.length, what.k, 16}, slower, is_settled) <= 1.6);
   }
   CHECK(without > 2);
 }

@@ -321,7 +321,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("dense(", "NAME(KEY=VALUE, ...)");
   refused("ok_topk(local=reused(taw=3))", "ok_topk: local=reused has no option \"taw\"; it has tau_prime, low, high");
   refused("ok_topk(local=exact(low=3))", "ok_topk: low goes with local=reused or global=reused");
-  refused("ok_topk(gather=ring(bucket=3))", "ok_topk: gather=ring has no option \"bucket\", nor any other");
+  refused("ok_topk(global=foreseen(bucket=3))", "ok_topk: global=foreseen has no option \"bucket\", nor any other");
   refused("ok_topk(format=coo(values=sign))", "ok_topk: values goes with format=packed");
   refused("ok_topk(partition=sampled(tau=often))", "ok_topk: tau = \"often\" is no integer");
   refused("ok_topk(partition=sampled(tau))",

@@ -82,7 +82,7 @@ public:
     allreduce_promises all = base::promises(how);
     all.sums = allreduce_promises::order::of_owners;
     all.all_contribute = true;
-    all.partition = uniform().describe();
+    all.partition = "uniform (blocks 1)";
     all.schedule = rotated(how.schedule).describe();
     return all;
   }

@@ -181,7 +181,6 @@ private:
   struct holder final : holder_base {
     using state = typename Allreduce::state_type;
 
-    holder(E const& exec, Comm const& comm, typename Allreduce::options const& how) : allreduce(exec, comm, how) {}
     holder(E const& exec, Comm const& comm, typename Allreduce::options const& how)
         : holder_base(Allreduce::promises(how)), allreduce(exec, comm, how) {}
 

@@ -345,10 +345,10 @@ public:
   public:
     step(one_of_deliverers const& how, Format const& format) : steps(how.chosen_, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const& owned, state<typename Format::value_type>& carried) {
       return steps::with_step(
-          [&](auto& one, auto which) { return one.run(call, reduced, owned, carried.template of<which()>()); });
+          [&](auto& one, auto which) { return one.run(call, mine, owned, carried.template of<which()>()); });
     }
 
     word_bound bound_words(call_size const& size) const {

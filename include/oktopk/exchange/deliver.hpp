@@ -35,9 +35,9 @@ concept has_deliverer_options = made_from_options<D> && requires(D const& delive
 template <class D, class E, class Comm, class Format>
 concept delivers_for = std::constructible_from<typename D::template step<E, Comm, Format>, D const&, Format const&> &&
                        requires(typename D::template step<E, Comm, Format>& step, call_context<E, Comm>& call,
-                                split_and_reduce_result<Format, E> const& reduced, regions<E> const& owned,
+                                reduced<Format, E> const& mine, regions<E> const& owned,
                                 typename D::template state<typename Format::value_type>& state) {
-                         { step.run(call, reduced, owned, state) } -> std::same_as<delivered<Format, E>>;
+                         { step.run(call, mine, owned, state) } -> std::same_as<delivered<Format, E>>;
                          { std::as_const(step).bound_words(call_size()) } -> std::same_as<word_bound>;
                        };
 
@@ -49,7 +49,7 @@ concept delivers_for = std::constructible_from<typename D::template step<E, Comm
 ///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is); `promises()`.
 /// 2. `state<Value>` — what it carries from call to call; as that of a `selector`.
 /// 3. `step<E, Comm, Format>` — the deliverer at work, made from the policy and the format; owns its buffers.
-/// 4. `step.run(call, reduced, regions, state)` — collective; takes the sums of this rank's region. Gives the result, in
+/// 4. `step.run(call, mine, regions, state)` — collective; takes the sums of this rank's region. Gives the result, in
 ///    rank order and so in the order of the regions, valid until the next run. `state` is the same on all ranks, before and
 ///    after. All ranks hear of each other's faults, and of uneven regions, by the numbers in `call.header`; a fault is
 ///    thrown on every rank.
@@ -101,9 +101,9 @@ struct search_and_gather {
   public:
     step(search_and_gather const& how, Format const& format) : selection_(how.selector), gather_(how.gather, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const&, state<typename Format::value_type>& carried) {
-      auto const chosen = selection_.run(call, reduced.sums, carried, reduced.most_brought);
+      auto const chosen = selection_.run(call, mine.sums, carried, mine.most_brought);
       auto const all = gather_.run(call, chosen.entries, chosen.counts);
       call.statistics.balanced = all.balanced;
       return {all.entries, chosen.entries, chosen.counts};
@@ -148,12 +148,12 @@ struct everything {
   public:
     step(everything const&, Format const& format) : allgatherv_(format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const& owned, detail::no_state&) {
-      std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
+      std::span<std::int64_t const> const sizes = gather_counts_.run(call, mine.sums.size());
       largest_region_ = *std::max_element(sizes.begin(), sizes.end());
       auto const region_of = [&](std::size_t rank) { return owned.region_of(static_cast<int>(rank)); };
-      return {allgatherv_.run(call, reduced.sums, sizes, region_of), reduced.sums, sizes};
+      return {allgatherv_.run(call, mine.sums, sizes, region_of), mine.sums, sizes};
     }
 
     /// For regions of one width. If no number bounds what other ranks bring: with the sums of the last call.

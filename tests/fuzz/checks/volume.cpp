@@ -89,8 +89,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
                  reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
   bool const bounded = about.promised.gather.find("bound_sent false") == std::string::npos;
-  double const ring = policy_in(about.promised.gather) == "ring_allgatherv" ? 2 * ranks : 0; // pieces
-  double const part_rounding = others * (e + (e == 3 ? 1 : 0)) + (e == 3 ? ring : 0);
+  double const part_rounding = others * (e + (e == 3 ? 1 : 0));
   // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
   double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
@@ -125,7 +124,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
          " messages sent to reduce and ", reduce.messages_received, " received, not one for each peer or other group");
   auto const second = mine.traffic[static_cast<std::size_t>(phase::balance)].messages_sent +
                       mine.traffic[static_cast<std::size_t>(phase::gather)].messages_sent;
-  expect(static_cast<double>(second) <= ring + ranks + (gathers || global.as_sent ? 2 : 1) * levels(seen.ranks.size()),
+  expect(static_cast<double>(second) <= ranks + (gathers || global.as_sent ? 2 : 1) * levels(seen.ranks.size()),
          "messages", second, " messages sent to balance and gather");
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
   // Selections that nothing bounds beforehand count in the bound as they were.
