@@ -75,18 +75,7 @@ struct call_state {
   void forget_ranks() {}
 };
 
-/// For the `check` of a state: notes boundaries that do not make regions, if there are any.
-inline void check_boundaries(std::span<std::int64_t const> list, int ranks, std::int64_t length, agreement& terms) {
-  if (!list.empty() && (list.size() != static_cast<std::size_t>(ranks) + 1 || list.front() != 0 ||
-                        list.back() != length || !std::is_sorted(list.begin(), list.end()))) {
-    terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
-  }
-  for (std::int64_t const boundary : list) {
-    terms.fact("boundary", boundary);
-  }
-}
-
-/// The same for the state of a selector that is impossible at that iteration.
+/// For the `check` of a state: notes the state of a selector that is impossible at that iteration.
 template <class State>
 void check_selector(char const* role, State const& state, std::int64_t iteration, agreement& terms) {
   if (!state.is_sound(iteration)) {

@@ -35,7 +35,8 @@ using time_limit_pair = std::pair<std::chrono::nanoseconds, std::chrono::nanosec
 /// Base of every communicator: all that one may offer beyond what the concepts ask for. A class that offers a member
 /// hides the one here, which says what it means to have none. Calls of these members send nothing.
 struct communicator_base {
-  /// True if bulk messages run in order with the work enqueued on `exec`. Without: false.
+  /// True if bulk messages run in order with the work enqueued on `exec`. Without: false. This function and the next one
+  /// are static and constexpr where the type knows the answer.
   static constexpr bool ordered_by_instance() { return false; }
 
   /// True if a receive may offer more room than its message needs, and its request tells the bytes that arrived.
@@ -167,10 +168,10 @@ concept knows_its_reach = requires(C const& comm) {
 ///    block. Messages of one phase between two ranks arrive in the order they were sent.
 /// 3. `wait_all(requests)` — blocks until all active requests among these are complete, and makes them inactive. A
 ///    communicator may have a time limit (`time_limits`), the same on all ranks; each communicator documents its first
-///    value. A wait that takes longer is an `error` (fault::timed_out) that
-///    names the operation of the ranks (`begin_operation`), the phase, the peers that have not answered and the
-///    complete messages; the request stays active, to be cancelled. A wait releases this thread's lock to launch
-///    kernels (`launch_unlock`), otherwise other threads could not launch any.
+///    value. A wait that takes longer is an `error` (fault::timed_out) that names the operation of the ranks
+///    (`begin_operation`), the phase, the peers that have not answered and the complete messages; the request stays
+///    active, to be cancelled. A wait releases this thread's lock to launch kernels (`launch_unlock`), otherwise other
+///    threads could not launch any.
 /// 4. `cancel(requests)` — ends the active requests among these, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
 ///    wait for the rest of it. A send that does not end soon may go on by itself; its bytes are then still read when
@@ -192,13 +193,13 @@ concept control_communicator =
 ///    (`message_buffer`).
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and fills one request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
-/// 3. `ordered_by_instance()` — static and constexpr if the type knows it. If it is false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
-///    may begin only when the group before it has ended, so ranks start groups in matching orders: messages that belong
-///    together, such as a send and a receive of two ranks that exchange, are in the same group on both.
-/// 4. `tells_sizes()` — alike. If it is true, `request.bytes()` of a complete receive returns the bytes that arrived. If
-///    it is false, the room of a receive is exactly as large as
-///    its message; `message_group` sends sizes ahead by control messages if the receiver cannot know them. A message
-///    that exceeds the room of its receive is an `error`.
+/// 3. `ordered_by_instance()` — if it is false, the caller has waited for the work that touches the bytes
+///    (`message_group` does). If it is true, a group may begin only when the group before it has ended, so ranks start
+///    groups in matching orders: messages that belong together, such as a send and a receive of two ranks that exchange,
+///    are in the same group on both.
+/// 4. `tells_sizes()` — if it is true, `request.bytes()` of a complete receive returns the bytes that arrived. If it is
+///    false, the room of a receive is exactly as large as its message; `message_group` sends sizes ahead by control
+///    messages if the receiver cannot know them. A message that exceeds the room of its receive is an `error`.
 /// 5. `wait_all(requests)` — blocks until all active ones are complete. Work that is enqueued afterwards on the
 ///    instance of their `start` sees the bytes that arrived, and may overwrite the bytes that were sent. If
 ///    `ordered_by_instance` is true, the host may not have to wait for that.
