@@ -30,7 +30,7 @@ void check(subject const& of, std::size_t number) {
 /// A test case for each, of its name: `ctest -R 'algorithm/ok_topk.*reduce=radix'` runs those with that policy.
 bool const are_registered = [] {
   auto const add = [](std::string const& name, void (*body)(std::size_t), std::size_t number) {
-    named_test_case::add(name + " keeps its promises and its state", body, number);
+    add_test_case(name + " keeps its promises and its state", body, number);
   };
   auto const typed = oktopk_fuzz::typed_subjects();
   for (std::size_t i = 0; i < typed.size(); ++i) {
@@ -70,7 +70,8 @@ std::string in_words(oktopk::allreduce_promises const& promised) {
   std::string beside = promised.all_contribute ? "all selected entries contribute" : "";
   beside += promised.conserves ? "" : "what is dropped is lost";
   beside += promised.repeats ? "" : "goes by the clock";
-  return in_words(promised.local) + " | " + in_words(promised.global) + " | " +
+  bool const is_tree = promised.sums == oktopk::allreduce_promises::order::of_tree;
+  return in_words(promised.local) + " | " + (is_tree ? "k at most" : in_words(promised.global)) + " | " +
          orders[static_cast<std::size_t>(promised.sums)] + " | " + promised.rounding + " | " + beside + " |\n";
 }
 

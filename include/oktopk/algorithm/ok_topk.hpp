@@ -111,10 +111,8 @@ public:
            decltype(balance_and_allgatherv_)::expected_cost(gather_type(how.gather), how.format, ranks, n, k);
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_owners;
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners);
     all.global = global_selector_type(how.global_select).promises();
     all.partition = partitioner_type(how.partition).describe();
     all.schedule = schedule_type(how.schedule).describe();

@@ -87,11 +87,8 @@ public:
            decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_owners;
-    all.all_contribute = true;
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners, true);
     all.partition = uniform().describe();
     all.schedule = rotated(how.schedule).describe();
     return all;
