@@ -68,6 +68,12 @@ DEFECT(only_unbounded, bounded_by_number, archetype, int bounded() const);
 DEFECT(only_unbounded, without_capacity, archetype, void capacity() = delete);
 DEFECT(only_unbounded, capacity_is_narrow, archetype, int capacity(std::int64_t, std::int64_t) const);
 
+template <class S>
+inline constexpr bool only_silent =
+    oktopk::detail::bounds_its_selection<S> && !oktopk::detail::states_promises<S> && !oktopk::selector<S>;
+DEFECT(only_silent, without_promises, archetype, void promises() = delete);
+DEFECT(only_silent, promises_a_number, archetype, double promises() const);
+
 DEFECT(only_idle, without_state, archetype, template <class Value, class Unexpected> struct state);
 // `select` of the archetype takes its own state, so these have a `select` of their own.
 template <class State>

@@ -101,7 +101,6 @@ struct facts {
   /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
   std::vector<int> cuts(int ranks, std::int64_t length, std::int64_t k) const;
   int blocks() const { return std::max(static_cast<int>(option_in(promised.partition, "blocks")), 1); }
-  bool foresees() const { return promised.global && promised.global->as_sent; }
   /// Whether the checks know which entries are selected.
   bool knows_selections() const;
   /// Whether they know the update, to the bit.

@@ -32,28 +32,23 @@ inline auto ContainsSubstring(std::string const& text) {
 } // namespace Catch::Matchers
 #endif
 
-/// A test case whose name is made as the program starts: an object of static storage registers it.
-class named_test_case : public Catch::ITestInvoker {
-public:
-  static void add(std::string const& name, void (*body)(std::size_t), std::size_t number) {
-    Catch::AutoReg const registered(pointer(new named_test_case(body, number)), CATCH_INTERNAL_LINEINFO,
-                                    Catch::StringRef(), Catch::NameAndTags(name));
-  }
-
-  void invoke() const override { body_(number_); }
-
-private:
 #if CATCH_VERSION_MAJOR >= 3
-  using pointer = Catch::Detail::unique_ptr<Catch::ITestInvoker>;
+using invoker_pointer = Catch::Detail::unique_ptr<Catch::ITestInvoker>;
 #else
-  using pointer = Catch::ITestInvoker*;
+using invoker_pointer = Catch::ITestInvoker*;
 #endif
 
-  named_test_case(void (*body)(std::size_t), std::size_t number) : body_(body), number_(number) {}
+/// A test case whose name is made as the program starts, before `main`.
+struct named_test_case : Catch::ITestInvoker {
+  named_test_case(void (*does)(std::size_t), std::size_t of) : body(does), number(of) {}
+  void invoke() const override { body(number); }
 
-  void (*body_)(std::size_t);
-  std::size_t number_;
+  void (*body)(std::size_t);
+  std::size_t number;
 };
+inline void add_test_case(std::string const& name, void (*body)(std::size_t), std::size_t number) {
+  Catch::AutoReg const added(invoker_pointer(new named_test_case(body, number)), CATCH_INTERNAL_LINEINFO, {}, {name});
+}
 
 /// A test case all of whose body runs on so many ranks of this process, each with its communicator under this name.
 #define TEST_CASE_ON(comm, ranks, ...) OKTOPK_TESTS_ON(OKTOPK_TESTS_BODY_AT(__COUNTER__), comm, ranks, __VA_ARGS__)

@@ -206,10 +206,12 @@ public:
     base::k_ = resolved;
   }
 
-  /// Those of the selector and of the format.
+  /// Those of the selector and of the format, and what an algorithm adds.
   template <class Options>
-  static allreduce_promises promises(Options const& how) {
-    allreduce_promises all{.local = local_selector_type(how.local_select).promises()};
+  static allreduce_promises promises(Options const& how, allreduce_promises::order sums = {},
+                                     bool all_contribute = false) {
+    allreduce_promises all{
+        .local = local_selector_type(how.local_select).promises(), .sums = sums, .all_contribute = all_contribute};
     if constexpr (!format_type::lossless) {
       all.rounding = how.format.rounding();
     }

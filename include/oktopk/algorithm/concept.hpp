@@ -158,7 +158,7 @@ struct allreduce_promises {
   };
 
   std::optional<selection_promises> local = selection_promises(); ///< of the entries of a rank; none: all are summed
-  std::optional<selection_promises> global{};                     ///< of the sums; none: all are in the result
+  std::optional<selection_promises> global{}; ///< of the sums; none: all are in the result, of a tree k
   order sums = order::any;
   std::string rounding{};      ///< the code that rounds values on the wire, with its options; empty if none does
   bool all_contribute = false; ///< a selected entry leaves the residual also if the result does not have it

@@ -121,7 +121,6 @@ public:
             .passes = 1};
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises([[maybe_unused]] options const& how) {
     allreduce_promises all{.local = {}, .all_contribute = true};
     if constexpr (!Reduce::lossless) {

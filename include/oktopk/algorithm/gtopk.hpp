@@ -344,11 +344,8 @@ public:
                                                                 detail::expected_k(how));
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_tree;
-    all.all_contribute = how.return_dropped;
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_tree, how.return_dropped);
     all.conserves = how.return_dropped;
     return all;
   }

@@ -103,10 +103,8 @@ public:
                                              detail::expected_union(ranks, k, n) / ranks, k);
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_owners;
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners);
     delivery_promises const delivered = deliverer_type(how.deliver).promises();
     all.global = delivered.global;
     all.gather = delivered.gather;

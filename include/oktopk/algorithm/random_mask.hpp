@@ -63,11 +63,8 @@ public:
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.all_contribute = true;
-    return all;
+    return base::promises(how, allreduce_promises::order::any, true);
   }
 
   /// As in `gradient_allreduce`.

@@ -71,12 +71,8 @@ public:
     return selecting + encoded_allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_ranks;
-    all.all_contribute = true;
-    return all;
+    return base::promises(how, allreduce_promises::order::of_ranks, true);
   }
 
   /// As in `gradient_allreduce`.

@@ -8,7 +8,7 @@
 #include <oktopk/exchange/losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
-#include <oktopk/partition/regions.hpp>
+#include <oktopk/partition/uniform.hpp>
 
 #include <limits>
 #include <utility>
@@ -77,12 +77,9 @@ public:
                                              detail::expected_union(ranks, k, n) / ranks, k);
   }
 
-  /// See `allreduce_promises`.
   static allreduce_promises promises(options const& how) {
-    allreduce_promises all = base::promises(how);
-    all.sums = allreduce_promises::order::of_owners;
-    all.all_contribute = true;
-    all.partition = "uniform (blocks 1)";
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners, true);
+    all.partition = uniform().describe();
     all.schedule = rotated(how.schedule).describe();
     return all;
   }

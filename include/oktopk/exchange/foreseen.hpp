@@ -65,11 +65,9 @@ struct foreseen_search : selector_base {
   static std::string describe() { return name(); }
   static std::string problem() { return {}; }
   static bool bounded() { return true; }
-
   static selection_promises promises() {
-    return {.rule = describe(), .low = 1, .high = 1, .largest = true, .as_sent = true};
+    return {.rule = name(), .low = 1, .high = 1, .largest = true, .as_sent = true};
   }
-
   static std::int64_t capacity(std::int64_t k, std::int64_t) { return k; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,

@@ -360,8 +360,6 @@ public:
   }
 
   Values const& values() const { return values_; }
-
-  /// The code of the values if it rounds them; else empty.
   std::string rounding() const { return detail::is_lossy(*this) ? values_.name() : std::string(); }
 
   /// True if values are rounded, for a codec that tells at run time.
