@@ -213,7 +213,11 @@ function(oktopk_add_unit_tests)
     endif()
     oktopk_compile_as_test(test_${folder} ${level})
     if(folder IN_LIST oktopk_folders_in_batches AND oktopk_precompiles_headers)
-      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+      set(files_in_a_batch 0) # all
+      if(folder STREQUAL "exchange") # whose files have things of the same names
+        set(files_in_a_batch 5)
+      endif()
+      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_in_a_batch})
     endif()
     set(tier quick)
     if(parts)
