@@ -157,7 +157,7 @@ set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_inte
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # The work of these is done in the catalogue, or is little: they run as fast without optimisation.
-set(oktopk_folders_of_drivers catalogue comm extending habits sgd tools training)
+set(oktopk_folders_of_drivers archetypes catalogue comm extending habits sgd tools training)
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
 # Tests of programs get the program's parts, where these are built.
@@ -213,7 +213,11 @@ function(oktopk_add_unit_tests)
     endif()
     oktopk_compile_as_test(test_${folder} ${level})
     if(folder IN_LIST oktopk_folders_in_batches AND oktopk_precompiles_headers)
-      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+      set(files_in_a_batch 0) # all
+      if(folder STREQUAL "exchange") # whose files have things of the same names
+        set(files_in_a_batch 5)
+      endif()
+      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_in_a_batch})
     endif()
     set(tier quick)
     if(parts)

@@ -15,6 +15,7 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 using namespace oktopk_tests;
@@ -151,12 +152,12 @@ TEST_CASE("a rank that alone finds damage between two steps gives up, and the ot
 namespace {
 
 /// Messages of more than 4 KiB, which rank 0 has, end the call.
-template <class Input>
-void check_long_messages(int ranks, std::string const& text, std::int64_t k, Input const& input_of) {
+template <class Make, class Input>
+void check_long_messages(int ranks, Make const& make, Input const& input_of) {
   failing_plan plan;
   plan.longest = 4096;
   auto const all = run_interrupted(ranks, plan, [&](C& comm) {
-    auto allreduce = oktopk::make_allreduce(E(), comm, text, {.length = 4000, .k = k});
+    auto allreduce = make(comm);
     return std::vector<double>(allreduce(input_of(comm.rank())).indices().extent(0));
   });
   CHECK(all[0].thrown == "oktopk: a message is too long");
@@ -170,8 +171,13 @@ void check_long_messages(int ranks, std::string const& text, std::int64_t k, Inp
 } // namespace
 
 TEST_CASE("messages that the communicator refuses, on all ranks or on one, end the call, and nobody goes on") {
-  check_long_messages(2, "ok_topk", 2000, [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
-  check_long_messages(4, "ok_topk(partition=uniform)", 600, [](int rank) {
+  check_long_messages(
+      2, [](C& comm) { return oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 4000, .k = 2000}); },
+      [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
+  // Typed: where a text may have stages, there is more room for what comes.
+  using uniform = oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
+  auto const make_uniform = [](C& comm) { return uniform(E(), comm, {.length = 4000, .k = 600}); };
+  check_long_messages(4, make_uniform, [](int rank) {
     vector_of<float> const accumulator("accumulator", 4000);
     for (std::size_t i = 0; i < accumulator.extent(0); ++i) {
       bool const third = i >= 2000 && i < 3000; // all of rank 0 goes to rank 2

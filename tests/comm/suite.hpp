@@ -282,7 +282,9 @@ void check_special_values(any comm) {
                              : which < 5  ? got == 0 && std::signbit(got) == (!max || comm.size() == 1) // alone: -0
                              : which == 5 ? got == (max ? inf : -inf)
                                           : got == (comm.size() == 1 ? mine[6] : Value(max ? last : 1));
-          wrong += right ? "" : " " + std::to_string(which) + " at " + std::to_string(i);
+          if (!right) {
+            wrong += " " + std::to_string(which) + " at " + std::to_string(i);
+          }
         }
         CHECK(wrong.substr(0, 100) == "");
         check_same_everywhere<Value>(comm, numbers.all());

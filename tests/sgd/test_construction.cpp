@@ -9,7 +9,8 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/sgd.hpp>
 
-// How an optimizer is made over typed algorithms: without template arguments, with or without an instance of its own, and never as a copy.
+// How an optimizer is made over typed algorithms: without template arguments, with or without an instance of its own, and
+// never as a copy.
 namespace test_of_construction {
 
 using namespace oktopk_tests;
