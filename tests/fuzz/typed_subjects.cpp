@@ -5,7 +5,6 @@
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -56,7 +55,6 @@ std::vector<subject> typed_subjects() {
       typed_subject<with<gtopk, narrow>>("gtopk double int32"),
       typed_subject<with<topk_a, narrow>>("topk_a double int32"),
       typed_subject<gaussian_k<execution, C, wide>>("gaussian_k double int64"),
-      typed_subject<random_mask<execution, C, with_format<wide>>>("random_mask double int64"),
       typed_subject<dense_bfloat16<execution, C, double, i32>>("dense_bfloat16 double"),
       typed_subject<coded_ring<double, block_float>>("ring_chunked double block_float"),
 #ifdef OKTOPK_TESTS_WITH_ZFP
