@@ -47,7 +47,7 @@ TEST_CASE("every algorithm passes its suite over a transport that runs groups of
   std::vector<subject> all{oktopk_fuzz::typed_subject<ok_topk_of_open_sizes>("ok_topk of open sizes")};
   for (char const* const text :
        {"ok_topk(partition=sampled(tau=5))", "ok_topk(format=packed)", "paper_ok_topk(tau_prime=4, tau=5)", "topk_a",
-        "topk_dsa", "gtopk", "gaussian_k", "dense", "random_mask"}) {
+        "topk_dsa", "gtopk", "gaussian_k", "dense"}) {
     all.push_back(subject_of(text));
   }
   for (subject const& of : all) {

@@ -351,10 +351,9 @@ void each_ring_message(int rank, int ranks, std::int64_t count, std::int64_t pie
 }
 
 /// The same where pairs fold until a power of two is left, vectors of whole grains are halved step by step, and come
-/// back. `keeps_lower(place, step, steps)`.
-template <class KeepsLower, class Message>
-void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t grain, KeepsLower const& keeps_lower,
-                          Message&& message) {
+/// back.
+template <class Message>
+void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t grain, Message&& message) {
   int const steps = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
   int const folded = ranks - (1 << steps);
   bool const in_pair = rank < 2 * folded;
@@ -372,7 +371,7 @@ void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t 
   std::int64_t end = (count + grain - 1) / grain;
   for (int step = 0; step < steps; ++step) {
     std::int64_t const middle = begin + (end - begin) / 2;
-    bool const lower = keeps_lower(place, step, steps);
+    bool const lower = (place >> (steps - 1 - step)) % 2 == 0;
     message(lower ? values(middle, end) : values(begin, middle));
     (lower ? end : begin) = middle;
     message(values(begin, end)); // on the way back

@@ -45,8 +45,8 @@ struct index_numbering {
 /// compared; `Reduce` may be any other of `dense/`.
 ///
 /// The update has every index, and every entry contributes. The parts of values that a lossy algorithm rounds off are
-/// returned. The cost is that of `Reduce`. Sums have no tag of their object. So where another one of these objects
-/// (`dense` of any kind, `random_mask`) was made on the communicator, all ranks first tell each other which one they
+/// returned. The cost is that of `Reduce`. Sums have no tag of their object. So where another `dense` object,
+/// of any kind, was made on the communicator, all ranks first tell each other which one they
 /// call, in ceil(log2 P) messages and 2(P-1) words. Else a call without a fault sends no extra messages: a rank with a
 /// bad accumulator contributes NaN, all ranks see it in the result, and only then they ask which rank has the fault.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,

@@ -7,7 +7,6 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
-#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
@@ -295,8 +294,6 @@ inline constexpr std::tuple algorithms{
     dense_scheme<ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
     dense_scheme<halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
-    dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
-    sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
     sparse_scheme<automatic_of, format_alone>{
         "automatic", "the scheme that takes least time here: predicted, tried, and looked at again", family::automatic},
 };
