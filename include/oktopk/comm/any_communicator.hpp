@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
