@@ -152,12 +152,12 @@ TEST_CASE("a rank that alone finds damage between two steps gives up, and the ot
 namespace {
 
 /// Messages of more than 4 KiB, which rank 0 has, end the call.
-template <class Make, class Input>
-void check_long_messages(int ranks, Make const& make, Input const& input_of) {
+template <class Algorithm, class Input>
+void check_long_messages(int ranks, std::int64_t k, Input const& input_of) {
   failing_plan plan;
   plan.longest = 4096;
   auto const all = run_interrupted(ranks, plan, [&](C& comm) {
-    auto allreduce = make(comm);
+    Algorithm allreduce(E(), comm, {.length = 4000, .k = k});
     return std::vector<double>(allreduce(input_of(comm.rank())).indices().extent(0));
   });
   CHECK(all[0].thrown == "oktopk: a message is too long");
@@ -171,13 +171,10 @@ void check_long_messages(int ranks, Make const& make, Input const& input_of) {
 } // namespace
 
 TEST_CASE("messages that the communicator refuses, on all ranks or on one, end the call, and nobody goes on") {
-  check_long_messages(
-      2, [](C& comm) { return oktopk::make_allreduce(E(), comm, "ok_topk", {.length = 4000, .k = 2000}); },
-      [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
-  // Typed: where a text may have stages, there is more room for what comes.
+  check_long_messages<oktopk::ok_topk<E, C>>(2, 2000,
+                                             [](int rank) { return seeded_accumulator<float>(4000, rank, 0); });
   using uniform = oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
-  auto const make_uniform = [](C& comm) { return uniform(E(), comm, {.length = 4000, .k = 600}); };
-  check_long_messages(4, make_uniform, [](int rank) {
+  check_long_messages<uniform>(4, 600, [](int rank) {
     vector_of<float> const accumulator("accumulator", 4000);
     for (std::size_t i = 0; i < accumulator.extent(0); ++i) {
       bool const third = i >= 2000 && i < 3000; // all of rank 0 goes to rank 2
