@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 /// Everything belongs to the last rank.
-struct last_owns {
+struct last_owns : oktopk::partitioner_base {
   struct options {};
 
   last_owns() = default;
@@ -36,16 +36,16 @@ struct last_owns {
   static std::string describe() { return "last_owns"; }
   static std::string problem() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
-  static double bound_words(int) { return 0; }
+  static double bound_words(int, std::int64_t, bool) { return 0; }
 
   template <oktopk::execution_space E, oktopk::communicator Comm>
-  class step {
+  class step : public oktopk::partitioner_base::step_base {
   public:
     explicit step(last_owns const&) {}
 
     template <oktopk::gradient_index Index>
     std::span<std::int64_t const> run(oktopk::call_context<E, Comm>& call,
-                                      oktopk::array_ref<Index const, typename E::memory_space> const&) {
+                                      oktopk::array_ref<Index const, typename E::memory_space> const&, bool) {
       boundaries_.assign(static_cast<std::size_t>(call.comm.size()) + 1, 0);
       boundaries_.back() = call.length;
       return boundaries_;

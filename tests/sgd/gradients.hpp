@@ -38,7 +38,7 @@ std::string saved_bytes(State const& state) {
 
 struct chosen_selectors : oktopk::default_policies {
   using local_selector = oktopk::catalogue::any_local_selector;
-  using global_selector = oktopk::catalogue::any_global_selector;
+  using deliverer = oktopk::catalogue::any_deliverer;
 };
 
 /// What the catalogue's `ok_topk` saves.

@@ -9,7 +9,7 @@ import re
 import sys
 
 STRUCT = re.compile(r"^struct (\w+_base|without_options)(?: : (?:detail::)?(\w+))? \{\n(.*?)^\};", re.DOTALL | re.MULTILINE)
-MEMBER = re.compile(r"^  (?!using |///|friend )[^\n(={]*?(\w+)\s*(?:\(|=|\{)", re.MULTILINE)
+MEMBER = re.compile(r"^  (?! |using |///|friend )[^\n(={]*?(\w+)\s*(?:\(|=|\{)", re.MULTILINE)
 
 
 def bases_in(headers):

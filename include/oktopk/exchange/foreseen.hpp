@@ -377,8 +377,8 @@ private:
 /// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for k/32 more sums in the
 /// gather, and a selection from these on every rank. That pays where messages cost more than words: on many ranks. If
 /// fewer than k sums arrive, or a rank has more than twice as many as in the last result, all ranks see that, and go on
-/// as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for a while, and after several
-/// one after the other calls search as `exact` does, up to 32 of them. A call whose regions are made anew does so, too.
+/// as with `exact`; such a call costs up to 4k words more. After a miss the gather takes more sums. After repeated misses
+/// it pauses for 1, 2, 4, ... 32 calls, which search as `exact` does. A call whose regions are made anew does so, too.
 /// `last_call().global_reevaluated` tells of a search.
 ///
 /// With a lossy format the k largest are those of the rounded sums.
