@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
-class socket_communicator {
+class socket_communicator : public oktopk::communicator_base {
   struct line { // a socket keeps the order of its messages; -1 after `cancel`
     int socket = -1;
     std::deque<std::span<std::byte>> spaces{}; // of receives under way, oldest first
@@ -44,8 +44,6 @@ public:
     bool active() const { return of != nullptr; }
   };
   using bulk_request = request;
-  static constexpr bool tells_sizes = false;         // a receive has room for exactly its message
-  static constexpr bool ordered_by_instance = false; // the caller waits for kernels before it sends
 
   socket_communicator(int rank, int const (&pairs)[oktopk::phase_count][2]) : rank_(rank) {
     for (int use = 0; use < oktopk::phase_count; ++use) {

@@ -16,7 +16,7 @@
 #include <string>
 
 /// Every value with |x| >= threshold, however many they are; nothing where k is 0.
-class fixed_threshold {
+class fixed_threshold : public oktopk::selector_base {
 public:
   struct options {
     double threshold = 1; ///< not negative; the same on all ranks
@@ -39,6 +39,7 @@ public:
   std::string describe() const { return "fixed_threshold (threshold " + std::to_string(options_.threshold) + ")"; }
   std::string problem() const { return options_.threshold >= 0 ? "" : "the threshold of fixed_threshold is negative"; }
   static bool bounded() { return false; }
+  oktopk::selection_promises promises() const { return {.rule = describe(), .largest = true}; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
   template <class E, class Index, class Value, class Group, class Source>

@@ -377,7 +377,7 @@ class shared_memory_communicator : public limited_communicator<shared_memory_com
 public:
   using request = held_request<shared_memory_communicator, std::shared_ptr<shared_message>>;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
+  static constexpr bool tells_sizes() { return true; }
 
   /// Collective: returns when all ranks have come, or throws if one does not come within `limit`, which is also the
   /// first time limit of all waits.

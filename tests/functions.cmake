@@ -74,21 +74,27 @@ set(oktopk_shared_test_headers ${PROJECT_SOURCE_DIR}/tests/support/catch.hpp ${P
 function(oktopk_precompile_test_headers)
   if(oktopk_precompiles_headers)
     file(CONFIGURE OUTPUT nothing.cpp CONTENT "")
-    add_library(precompiled_test_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
-    target_link_libraries(precompiled_test_headers PRIVATE oktopk::oktopk Catch2::Catch2)
-    target_include_directories(precompiled_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    oktopk_developer_flags(precompiled_test_headers)
-    oktopk_compile_quickly(precompiled_test_headers)
-    target_precompile_headers(precompiled_test_headers PRIVATE <oktopk/allreduce.hpp> ${oktopk_shared_test_headers})
+    foreach(level IN ITEMS 0 1)
+      set(headers precompiled_test_headers_${level})
+      add_library(${headers} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
+      target_link_libraries(${headers} PRIVATE oktopk::oktopk Catch2::Catch2)
+      target_include_directories(${headers} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+      oktopk_developer_flags(${headers})
+      oktopk_compile_quickly(${headers} ${level})
+      target_precompile_headers(${headers} PRIVATE <oktopk/allreduce.hpp> ${oktopk_shared_test_headers})
+    endforeach()
   endif()
 endfunction()
 
-# oktopk_compile_as_test(<target>): warnings, quick compilation and the precompiled headers.
+# oktopk_compile_as_test(<target> [<level>]): warnings, quick compilation with -O<level>, 1 unless given, and the precompiled
+# headers.
 function(oktopk_compile_as_test target)
+  list(APPEND ARGN 1)
+  list(GET ARGN 0 level)
   oktopk_developer_flags(${target})
-  oktopk_compile_quickly(${target})
-  if(TARGET precompiled_test_headers)
-    target_precompile_headers(${target} REUSE_FROM precompiled_test_headers)
+  oktopk_compile_quickly(${target} ${level})
+  if(TARGET precompiled_test_headers_${level})
+    target_precompile_headers(${target} REUSE_FROM precompiled_test_headers_${level})
   endif()
 endfunction()
 
@@ -110,13 +116,15 @@ function(oktopk_compiler variable target)
   set(${variable} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${flags} ${OpenMP_CXX_FLAGS} "${all}" PARENT_SCOPE)
 endfunction()
 
-# Most of the suite's time is the compiler's: a third less of it without the costly optimisations, and a tenth less where
-# GCC collects its garbage late, which takes a fifth more memory.
+# Most of the suite's time is the compiler's: a third less of it without the costly optimisations, another third without any,
+# and a tenth less where GCC collects its garbage late, which takes a fifth more memory.
 function(oktopk_compile_quickly target)
+  list(APPEND ARGN 1)
+  list(GET ARGN 0 level)
   if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # or it keeps no object
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O${level}>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
     target_compile_options(${target} PRIVATE --param=ggc-min-expand=10000 --param=ggc-min-heapsize=2000000)
     # Results are compared bit for bit with our own arithmetic: no two operations may be fused into one rounding.
@@ -141,12 +149,15 @@ function(oktopk_add_subjects)
   oktopk_compile_as_test(subjects_of_tests)
 endfunction()
 
-# Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
-# their own things of names that others have, too.
-set(oktopk_folders_in_batches algorithm comm core dense exchange select sgd tools training)
+# Files of these folders use the same templates, so that they are one translation unit, but for those that have their own
+# things of names that others have, too.
+set(oktopk_folders_in_batches algorithm codec comm core dense exchange format select sgd sparse tools training)
 set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
   algorithm/test_every_algorithm.cpp algorithm/test_other_transports.cpp dense/test_interrupted_calls.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
+# The work of these is done in the catalogue, or is little: they run as fast without optimisation.
+set(oktopk_folders_of_drivers archetypes habits training)
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
 # Tests of programs get the program's parts, where these are built.
@@ -182,7 +193,7 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::zfp)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_ZFP)
     endif()
-    if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|habits|sgd|tools)$")
+    if(TARGET oktopk::catalogue AND folder MATCHES "^(catalogue|comm|habits|sgd|tools|training)$")
       target_link_libraries(test_${folder} PRIVATE oktopk::catalogue)
     endif()
     if(folder STREQUAL "catalogue")
@@ -195,9 +206,18 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::xxhash)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_XXHASH)
     endif()
-    oktopk_compile_as_test(test_${folder})
+    set(level 1)
+    # On a device all kernels are compiled here, and sanitizers are slow as they are.
+    if(folder IN_LIST oktopk_folders_of_drivers AND NOT OKTOPK_TEST_ONLY_UNITS AND NOT OKTOPK_ENABLE_SANITIZERS)
+      set(level 0)
+    endif()
+    oktopk_compile_as_test(test_${folder} ${level})
     if(folder IN_LIST oktopk_folders_in_batches AND oktopk_precompiles_headers)
-      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+      set(files_in_a_batch 0) # all
+      if(folder STREQUAL "exchange") # whose files have things of the same names
+        set(files_in_a_batch 5)
+      endif()
+      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_in_a_batch})
     endif()
     set(tier quick)
     if(parts)

@@ -92,8 +92,7 @@ constexpr int inputs = 2;          // accumulators, which follow each other as t
 constexpr std::array<char const*, 5> always{"dense", "ring_chunked", "ring_pipelined", "ok_topk",
                                             "ok_topk(format=packed)"};
 /// All allreduces of the library that send every value as it is, where a call takes so little time that all fit.
-constexpr std::array<char const*, 5> short_ones{"dense_rabenseifner", "ring", "halving_doubling", "recursive_doubling",
-                                                "swing"};
+constexpr std::array<char const*, 4> short_ones{"dense_rabenseifner", "ring", "halving_doubling", "recursive_doubling"};
 
 class bench {
 public:

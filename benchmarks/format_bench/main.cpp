@@ -36,7 +36,7 @@ template <class Values>
 using packed_with = oktopk::packed<float, std::int32_t, Values>;
 
 /// A value codec that sends no values: what is left are the indices, with all that belongs to them.
-struct no_values {
+struct no_values : oktopk::value_codec_base {
   static constexpr bool lossless = false;
   static std::string name() { return "none"; }
 

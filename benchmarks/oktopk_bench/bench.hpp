@@ -101,7 +101,7 @@ private:
     allreduce algorithm = oktopk::make_allreduce(exec_, decorated(counted), text,
                                                  {.length = input_->length(), .k = asked_.k, .density = asked_.density},
                                                  oktopk_programs::added_codecs<space>());
-    promised_ = promises_of(text);
+    promised_ = algorithm.promises();
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
     bool const is_yardstick = std::is_same_v<decorated, counting> && algorithm.name() == "dense";
     typename allreduce::update_type update;
@@ -150,7 +150,7 @@ private:
     if (asked_.quality) {
       sum_.add_up(comm_, host_);
       // The scheme's own k, where it has one; a dense one is compared with the others.
-      bool const selects = promised_.selects || algorithm.k() < algorithm.length();
+      bool const selects = promised_.local || algorithm.k() < algorithm.length();
       std::int64_t const k = selects ? algorithm.k() : asked_.entries_of(input_->length());
       row.quality = together("memory", oktopk::fault::option_out_of_range,
                              [&] { return first() ? sum_.compare(result_of(update), k) : update_quality(); });
@@ -158,7 +158,7 @@ private:
     if (asked_.verify) {
       // Where nothing is rounded it makes no difference who adds up. Of blocks that are dealt out the owners are not told.
       std::vector<std::int64_t> boundaries;
-      if (!promised_.rounding.empty() && promised_.contiguous) {
+      if (rounds_entries(promised_) && has_whole_regions(promised_)) {
         boundaries = boundaries_of(algorithm, comm_.size());
       }
       verify(comm_, call, host_, result_of(update), algorithm.last_call(), promised_, algorithm.k(), boundaries);

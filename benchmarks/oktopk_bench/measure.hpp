@@ -54,7 +54,7 @@ public:
   }
 
   /// Each algorithm is measured as the only one of its communicator.
-  std::int64_t& untagged_objects() const { return clocks_->untagged_objects; }
+  std::int64_t* untagged_objects() const { return &clocks_->untagged_objects; }
 
   /// Seconds spent waiting for messages.
   double waited() const { return clocks_->waited; }

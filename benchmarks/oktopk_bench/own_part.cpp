@@ -17,7 +17,7 @@ bool ascending_below(std::vector<std::int64_t> const& indices, std::int64_t end)
   return ascending && (indices.empty() || (indices.front() >= 0 && indices.back() < end));
 }
 
-bool inside(selection_promise const& limits, std::int64_t count, std::int64_t k) {
+bool inside(oktopk::selection_promises const& limits, std::int64_t count, std::int64_t k) {
   return static_cast<double>(count) >= limits.low * static_cast<double>(k) &&
          !(static_cast<double>(count) > limits.high * static_cast<double>(k)); // no limit times no entries is no number
 }
@@ -31,15 +31,15 @@ std::string outside(std::string const& what, std::int64_t count, std::int64_t k)
 own_part::own_part(std::span<float const> accumulator, host_result const& result,
                    oktopk::call_statistics const& figures, allreduce_promises const& promised, std::int64_t k, int rank,
                    std::span<std::int64_t const> boundaries)
-    : accumulator_(accumulator), result_(result), figures_(figures), promised_(promised), k_(k), rank_(rank),
-      boundaries_(boundaries), code_(promised.rounding) {
+    : accumulator_(accumulator), result_(result), figures_(figures), promised_(promised),
+      local_(promised.local.value_or(oktopk::selection_promises{.largest = true})), k_(k), rank_(rank),
+      boundaries_(boundaries), code_(rounds() ? promised.rounding : std::string()) {
   // What is above one threshold is the largest entries, as many as there are.
-  bool const all_above_one = rounds() && promised_.selects && promised_.local.one_threshold;
-  knows_selection_ = promised_.local.exact || all_above_one;
+  knows_selection_ = local_.is_exact() || (rounds() && local_.largest);
   if (knows_selection_) {
-    selected_ = top_k(accumulator_, promised_.local.exact ? k_ : std::max<std::int64_t>(figures_.local_selected, 0));
+    selected_ = top_k(accumulator_, local_.is_exact() ? k_ : std::max<std::int64_t>(figures_.local_selected, 0));
   }
-  if (promised_.coded == coded_messages::regions && !boundaries_.empty()) {
+  if (promised_.sums == order::of_owners && !boundaries_.empty()) {
     own_begin_ = boundaries_[static_cast<std::size_t>(rank_)];
     own_end_ = boundaries_[static_cast<std::size_t>(rank_) + 1];
   }
@@ -49,8 +49,8 @@ own_part::own_part(std::span<float const> accumulator, host_result const& result
 }
 
 void own_part::follow_selection() {
-  bool const to_owners = promised_.coded == coded_messages::regions;
-  if (promised_.coded == coded_messages::tree || (to_owners && boundaries_.empty())) {
+  bool const to_owners = promised_.sums == order::of_owners;
+  if (promised_.sums == order::of_tree || (to_owners && boundaries_.empty())) {
     return;
   }
   followed_ = knows_selection_ ? selected_ : result_.contributed;
@@ -91,7 +91,7 @@ std::string own_part::problem() const {
   if (found.empty()) {
     found = count_fault();
   }
-  return found.empty() && promised_.selects ? returned_fault() : found;
+  return found.empty() && promised_.local && promised_.repeats ? returned_fault() : found;
 }
 
 std::string own_part::shape_fault() const {
@@ -118,13 +118,13 @@ std::string own_part::shape_fault() const {
 }
 
 std::string own_part::selection_fault() const {
-  if (promised_.everything) {
+  if (!promised_.local) {
     return result_.indices.size() == accumulator_.size() && result_.contributed.size() == accumulator_.size()
                ? std::string()
                : "the result has " + std::to_string(result_.indices.size()) + " entries, of which " +
                      std::to_string(result_.contributed.size()) + " contributed, instead of all";
   }
-  if (!promised_.local.exact && promised_.local.one_threshold) {
+  if (!local_.is_exact() && local_.largest) {
     // A threshold that nobody tells: no entry of the result that was left out may exceed one that was contributed.
     float smallest = std::numeric_limits<float>::infinity();
     float largest = 0;
@@ -151,8 +151,8 @@ std::string own_part::selection_fault() const {
                             std::back_inserter(expected));
     }
     if (expected != result_.contributed) {
-      return promised_.local.exact ? "the contributed indices are not the exact top k within the result"
-                                   : "the contributed indices are not the largest of the selection within the result";
+      return local_.is_exact() ? "the contributed indices are not the exact top k within the result"
+                               : "the contributed indices are not the largest of the selection within the result";
     }
   }
   return {};
@@ -161,20 +161,20 @@ std::string own_part::selection_fault() const {
 std::string own_part::count_fault() const {
   auto const all = static_cast<std::int64_t>(accumulator_.size());
   auto const results = static_cast<std::int64_t>(result_.indices.size());
-  std::int64_t const expected = promised_.everything ? all : std::min(k_, all);
+  std::int64_t const expected = promised_.local ? std::min(k_, all) : all;
   if (figures_.global_selected != results) {
     return "the call reports " + std::to_string(figures_.global_selected) + " entries of the result, which has " +
            std::to_string(results);
   }
-  if ((promised_.everything || promised_.local.exact) && figures_.local_selected != expected) {
+  if ((!promised_.local || local_.is_exact()) && figures_.local_selected != expected) {
     return "the call reports " + std::to_string(figures_.local_selected) + " selected entries instead of " +
            std::to_string(expected);
   }
-  if (!promised_.everything && !inside(promised_.local, figures_.local_selected, k_)) {
+  if (promised_.local && !inside(local_, figures_.local_selected, k_)) {
     return outside("a local selection", figures_.local_selected, k_);
   }
   // With fewer candidates than k all of them are the result, and then every rank's selection is in it.
-  if (promised_.global && promised_.global->exact && results != k_ && (results > k_ || !gave_everything())) {
+  if (promised_.global && promised_.global->is_exact() && results != k_ && (results > k_ || !gave_everything())) {
     return "the result has " + std::to_string(results) + " entries instead of k = " + std::to_string(k_);
   }
   if (promised_.global && !inside(*promised_.global, results, k_) && (results > k_ || !gave_everything())) {
@@ -186,13 +186,13 @@ std::string own_part::count_fault() const {
 // What a rank's messages rounded off is returned to it: of its contributions, unless they are its own sums', and of the
 // sums of its region.
 std::string own_part::returned_fault() const {
-  if (promised_.coded == coded_messages::tree) { // returns what it drops, too
+  if (promised_.sums == order::of_tree) { // returns what it drops, too
     return rounds() && code_.known() ? result_code_fault() : std::string();
   }
   auto const& indices = result_.indices;
   auto const& given = result_.contributed;
   std::vector<std::int64_t> expected;
-  if (rounds() && (promised_.coded == coded_messages::selections || !boundaries_.empty())) {
+  if (rounds() && (promised_.sums != order::of_owners || !boundaries_.empty())) {
     auto const at = [](std::vector<std::int64_t> const& list, std::int64_t index) {
       return std::lower_bound(list.begin(), list.end(), index);
     };
@@ -207,9 +207,8 @@ std::string own_part::returned_fault() const {
                     : "something was returned, where nothing is rounded or dropped";
   }
   std::string const found = lost_value_fault();
-  return found.empty() && code_.known() && (code_.each_alone() || promised_.sums != coded_sums::with_others)
-             ? own_sums_fault()
-             : found;
+  return found.empty() && code_.known() && (code_.each_alone() || !codes_other_sums(promised_)) ? own_sums_fault()
+                                                                                                : found;
 }
 
 // The owners of the sums have what the code makes of a contribution; the rest was returned.
@@ -243,11 +242,9 @@ std::string own_part::own_sums_fault() const {
   std::vector<coded_value> coded;
   std::size_t const ranks = std::max<std::size_t>(boundaries_.size(), 2) - 1;
   for (std::size_t first = position(indices, own_begin_), part = 0; first < last; ++part) {
-    // Balanced parts have the same number of entries but for one, and are coded by themselves; so are pieces.
+    // Balanced parts have the same number of entries but for one, and are coded by themselves.
     std::size_t const end_of_part =
-        promised_.sums == coded_sums::pieces ? first + (indices.size() + ranks - 1) / ranks
-        : figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks)
-                            : last;
+        figures_.balanced ? indices.size() / ranks * (part + 1) + std::min(part + 1, indices.size() % ranks) : last;
     std::size_t const end = std::min(last, end_of_part);
     if (end <= first) {
       continue;

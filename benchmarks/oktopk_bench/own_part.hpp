@@ -41,7 +41,7 @@ private:
   std::string selection_fault() const;
   std::string count_fault() const;
   bool gave_everything() const;
-  bool rounds() const { return !promised_.rounding.empty(); }
+  bool rounds() const { return rounds_entries(promised_); }
 
   void follow_selection();
   std::string returned_fault() const;
@@ -53,6 +53,7 @@ private:
   host_result const& result_;
   oktopk::call_statistics const& figures_;
   allreduce_promises const& promised_;
+  oktopk::selection_promises local_; // nothing is left out where everything is summed
   std::int64_t k_;
   int rank_;
   std::span<std::int64_t const> boundaries_;

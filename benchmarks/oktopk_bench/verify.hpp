@@ -69,12 +69,12 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
                              .fact("size of the result", result.indices.size())
                              .fact("digest of its indices", digest_of(result.indices))
                              .fact("digest of its values", digest_of(result.values)));
-  if (!promised.exact_sums) {
+  if (!promised.conserves) {
     return;
   }
 
   auto const length = static_cast<std::int64_t>(accumulator.size());
-  block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0, !promised.rounding.empty());
+  block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0, rounds_entries(promised));
   result_check check(result.indices, result.values);
   for (std::int64_t begin = 0; begin < length; begin += verify_block) {
     std::int64_t const end = std::min(begin + verify_block, length);
@@ -91,11 +91,11 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
     if (fault.empty() && !(promised.global && part.knows_selection())) {
       fault = check.stray();
     }
-    if (fault.empty() && has_candidates && promised.global->one_threshold) {
+    if (fault.empty() && has_candidates && promised.global->largest && !codes_other_sums(promised)) {
       fault = check.wrong_choice();
     }
     auto const expected = std::min(k, check.candidates());
-    if (fault.empty() && has_candidates && promised.global->exact && figures.global_selected != expected) {
+    if (fault.empty() && has_candidates && promised.global->is_exact() && figures.global_selected != expected) {
       fault = "the result has " + std::to_string(figures.global_selected) + " entries instead of " +
               std::to_string(expected);
     }

@@ -158,8 +158,7 @@ public:
       : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
         announced_(make_buckets(lengths, make, how)) {
     engine_.times().buckets.resize(gradients_.size());
-    if (how.overlap && oktopk::detail::takes_other_threads(engine_.comm()) &&
-        detail::launches_from_any_thread<execution_space>()) {
+    if (how.overlap && engine_.comm().takes_other_threads() && detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
     }
   }

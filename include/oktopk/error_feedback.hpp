@@ -57,6 +57,8 @@ public:
     std::vector<value_type> velocity; ///< empty without momentum
     typename Allreduce::state_type allreduce;
 
+    void forget_ranks() { allreduce = for_other_ranks(std::move(allreduce)); }
+
     /// For `save` and `load`.
     static std::string type_name() { return "error feedback over " + Allreduce::state_type::type_name(); }
 

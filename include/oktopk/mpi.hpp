@@ -451,7 +451,7 @@ public:
   };
 
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
+  static constexpr bool tells_sizes() { return true; }
 
   /// Collective over `comm`. Throws, before a message, where MPI is not initialised or is finalised already, for
   /// MPI_COMM_NULL (on the ranks that have it) and for an intercommunicator; and where MPI cannot duplicate it, such as

@@ -257,8 +257,7 @@ public:
     std::uint64_t group_ = 0; // from 1 on
   };
 
-  static constexpr bool tells_sizes = false;
-  static constexpr bool ordered_by_instance = true;
+  static constexpr bool ordered_by_instance() { return true; }
   using nccl_bulk::limited_communicator::rank;
 
   /// Collective over `control`; the result has the same ranks. `exec` is the instance of `allreduce`.

@@ -25,7 +25,7 @@ fuzz_case case_of(subject const& of, int ranks, shape what) {
   fuzz_case made;
   made.values = of.about.values;
   made.ranks = ranks;
-  made.k = of.about.selects ? what.k : what.length;
+  made.k = of.about.is_dense() ? what.length : what.k;
   made.how = {.length = what.length, .k = what.k, .density = {}};
   return made;
 }
@@ -58,7 +58,7 @@ struct special_input {
 std::vector<special_input> special_inputs(oktopk_fuzz::facts const& about) {
   value_type const& values = about.values;
   // The code of doubles in 16 bits has the exponents of a float.
-  int const most_exponent = about.codec == oktopk_fuzz::rounding::bfloat16 ? 127 : values.most_exponent;
+  int const most_exponent = about.codec() == oktopk_fuzz::rounding::bfloat16 ? 127 : values.most_exponent;
   whole_numbers const whole{7};
   auto const each = [](auto const& value_at) { // each element by itself, of its number
     return [=](moment when, numbers& gradient) {
@@ -256,7 +256,7 @@ std::string run_fault(subject const& of, calls_of_ranks const& run, shape what) 
 }
 
 std::string repetition_fault(subject const& of, calls_of_ranks once, calls_of_ranks again, bool in_the_same_bytes) {
-  for (std::size_t rank = 0; rank < once.size() && of.about.repeats; ++rank) {
+  for (std::size_t rank = 0; rank < once.size() && of.about.promised.repeats; ++rank) {
     for (std::size_t i = 0; i < once[rank].size(); ++i) {
       if (!in_the_same_bytes) {
         once[rank][i].traffic = again[rank][i].traffic;

@@ -10,7 +10,6 @@
 #include "support/strict_gap16.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 
@@ -83,7 +82,8 @@ TEST_CASE("the bound of ok_topk's default policies is the documented one") {
     for (double const k : {0, 1, 1000}) {
       CAPTURE(ranks, k);
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-        oktopk::ok_topk const allreduce(execution(), comm, {.length = 20000, .k = static_cast<std::int64_t>(k)});
+        auto const allreduce =
+            oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = 20000, .k = static_cast<std::int64_t>(k)});
         double const others = ranks - 1;
         double const steps = oktopk::detail::ceil_log2(ranks);
         double const headers_and_sizes = 14 * others;
@@ -114,7 +114,7 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
   constexpr int ranks = 4;
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
     oktopk::counted comm(inner);
-    oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = k});
+    auto allreduce = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = k});
     comm.reset();
     for (int call = 0; call < 3; ++call) {
       // Each rank selects k/4 entries in each quarter; those of the first are the largest, and no two at one place.
@@ -135,11 +135,17 @@ TEST_CASE("with large k, regions that are balanced and all of the result on one 
 
 namespace {
 
-/// The entries that any rank sends or receives in any call, in words, to the least that they can be: 4k(P-1)/P.
-double most_entries(std::string const& text, int ranks, shape what, filling const& gradient) {
+/// The entries that any rank sends or receives in any call that `counts`, in words, to the least that they can be:
+/// 4k(P-1)/P.
+double most_entries(std::string const& text, int ranks, shape what, filling const& gradient,
+                    std::function<bool(std::size_t)> const& counts = [](std::size_t) { return true; }) {
   double most = 0;
   for (auto const& rank : run(subject_of(text), ranks, what, gradient)) {
-    for (call_record const& call : rank) {
+    for (std::size_t which = 0; which < rank.size(); ++which) {
+      call_record const& call = rank[which];
+      if (!counts(which)) {
+        continue;
+      }
       oktopk::traffic all;
       double headers = 0;
       for (auto const use : {oktopk::phase::reduce, oktopk::phase::balance, oktopk::phase::gather}) {
@@ -189,8 +195,16 @@ TEST_CASE("no rank sends or receives much more than the least, whatever is selec
   double without = 0;
   for (input const& each : inputs) {
     CAPTURE(each.name);
-    CHECK(most_entries("ok_topk(partition=sampled(check_from=0), gather=ring)", ranks, what, each.gradient) <= 1.15);
+    CHECK(most_entries("ok_topk(partition=sampled(check_from=0))", ranks, what, each.gradient) <= 1.6);
     without = std::max(without, most_entries("ok_topk", ranks, what, each.gradient));
+    // A few entries are not checked. After a call of uneven regions they are even, until entries move on.
+    constexpr int stay = 4;
+    auto const slower = [&](moment when, numbers& values) {
+      when.iteration /= stay;
+      each.gradient(when, values);
+    };
+    auto const is_settled = [](std::size_t call) { return call % stay >= 2; };
+    CHECK(most_entries("ok_topk", ranks, {what.length, what.k, 16}, slower, is_settled) <= 1.6);
   }
   CHECK(without > 2);
 }

@@ -13,7 +13,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <sstream>
-#include <type_traits>
 
 using namespace oktopk_tests;
 using oktopk::fault;

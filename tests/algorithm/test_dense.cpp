@@ -13,13 +13,14 @@ namespace {
 /// Leaves on rank 1 alone what is no number: as sums, as a codec may that loses again in every message; or, where it loses
 /// values, as a loss that no residual can hold.
 template <class E, class Comm, class Value, bool Lossless>
-class overflows_on_rank_1 {
+class overflows_on_rank_1 : public oktopk::dense_reduce_base {
 public:
   static constexpr bool lossless = Lossless;
   static std::string name() { return "overflows on rank 1"; }
   static bool ranks_may_differ() { return Lossless; }
   static bool losses_may_overflow(int) { return !Lossless; }
   static double bound_words(std::int64_t, int) { return 0; }
+  static double expected_messages(std::int64_t, int) { return 0; }
   static void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count) {
     using array = oktopk::array_ref<Value, typename E::memory_space>;
     auto const all = static_cast<std::size_t>(count);

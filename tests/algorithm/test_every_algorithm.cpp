@@ -8,65 +8,105 @@
 #include "support/catch.hpp"
 #include "support/pairwise.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
 using namespace oktopk_tests;
 
 namespace {
 
-// Test cases that take seconds share the subjects.
-constexpr std::size_t parts = 8;
-
-std::vector<subject> const& all_subjects() {
-  static std::vector<subject> const all = [] {
-    auto made = oktopk_fuzz::typed_subjects();
-    for (std::string const& text : oktopk_fuzz::texts(false)) {
-      made.push_back(subject_of(text));
-    }
-    return made;
-  }();
-  return all;
+/// What is promised of one, on numbers of ranks that differ from subject to subject: all of `rank_counts` occur.
+void check(subject const& of, std::size_t number) {
+  int const few = rank_counts[number % 5];
+  int const many = rank_counts[5 + number % (std::size(rank_counts) - 5)];
+  CAPTURE(few, many);
+  CHECK(algorithm_fault(of, few) == "");
+  CHECK(repeated_run_fault(of, many, {230, 23, 6}, whole_numbers{1, 4}) == "");
+  CHECK(continuation_fault(of, few, {120, 12, 6}) == "");
+  CHECK(damaged_state_fault(of) == "");
 }
 
-/// Checks every subject of a part.
-template <class Fault>
-void check_part(std::size_t part, Fault const& fault_of) {
-  auto const& all = all_subjects();
-  for (std::size_t i = part; i < all.size(); i += parts) {
-    INFO(all[i].about.name);
-    CHECK(fault_of(all[i]) == "");
+/// A test case for each, of its name: `ctest -R 'algorithm/ok_topk.*reduce=radix'` runs those with that policy.
+bool const are_registered = [] {
+  auto const add = [](std::string const& name, void (*body)(std::size_t), std::size_t number) {
+    add_test_case(name + " keeps its promises and its state", body, number);
+  };
+  auto const typed = oktopk_fuzz::typed_subjects();
+  for (std::size_t i = 0; i < typed.size(); ++i) {
+    add(
+        typed[i].about.name, [](std::size_t number) { check(oktopk_fuzz::typed_subjects()[number], number); }, i);
   }
+  auto const texts = oktopk_fuzz::texts(false);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    add(
+        texts[i], [](std::size_t number) { check(subject_of(oktopk_fuzz::texts(false)[number]), number); }, i);
+  }
+  return true;
+}();
+
+} // namespace
+
+namespace {
+
+std::string in_words(std::optional<oktopk::selection_promises> const& promised) {
+  if (!promised) {
+    return "all";
+  }
+  std::ostringstream text;
+  if (promised->low == 1 && promised->high == 1) {
+    text << "k";
+  } else if (std::isfinite(promised->high)) {
+    text << promised->low << " k to " << promised->high << " k";
+  } else {
+    text << "any number";
+  }
+  text << (promised->largest ? ", the largest" : "") << (promised->as_sent ? " as they are sent" : "");
+  return text.str();
 }
 
-// Numbers of ranks that differ from subject to subject: all of `rank_counts` occur.
-int few_ranks(subject const& of) {
-  return rank_counts[std::hash<std::string>()(of.about.name) % 5];
-}
-int many_ranks(subject const& of) {
-  return rank_counts[5 + std::hash<std::string>()(of.about.name) % (std::size(rank_counts) - 5)];
+std::string in_words(oktopk::allreduce_promises const& promised) {
+  std::string const orders[] = {"any", "rank by rank", "from the owner on", "up a tree"};
+  std::string beside = promised.all_contribute ? "all selected entries contribute" : "";
+  beside += promised.conserves ? "" : "what is dropped is lost";
+  beside += promised.repeats ? "" : "goes by the clock";
+  bool const is_tree = promised.sums == oktopk::allreduce_promises::order::of_tree;
+  return in_words(promised.local) + " | " + (is_tree ? "k at most" : in_words(promised.global)) + " | " +
+         orders[static_cast<std::size_t>(promised.sums)] + " | " + promised.rounding + " | " + beside + " |\n";
 }
 
 } // namespace
 
-TEMPLATE_TEST_CASE_SIG("every algorithm and policy keeps its promises", "", ((std::size_t Part), Part), 0, 1, 2, 3, 4,
-                       5, 6, 7) {
-  check_part(Part, [](subject const& of) {
-    std::string const fault = algorithm_fault(of, few_ranks(of));
-    return fault.empty() ? repeated_run_fault(of, many_ranks(of), {230, 23, 6}, whole_numbers{1, 4}) : fault;
-  });
-}
-
-TEMPLATE_TEST_CASE_SIG("every algorithm and policy goes on from a saved state, and refuses a damaged one", "",
-                       ((std::size_t Part), Part), 0, 1, 2, 3, 4, 5, 6, 7) {
-  check_part(Part, [](subject const& of) {
-    std::string const fault = continuation_fault(of, few_ranks(of), {120, 12, 6});
-    return fault.empty() ? damaged_state_fault(of) : fault;
-  });
+TEST_CASE("the page of policies has a table of what is promised of each algorithm, and where an option changes that") {
+  std::string table;
+  std::string of_algorithm;
+  auto const add = [&](std::string const& text) {
+    std::string const words = in_words(subject_of(text).about.promised);
+    table += words == of_algorithm ? "" : "| `" + text + "` | " + words;
+    return words;
+  };
+  for (auto const& algorithm : oktopk::list_allreduces()) {
+    of_algorithm.clear();
+    of_algorithm = add(algorithm.name);
+    for (text_option const& option : options_of(algorithm)) {
+      for (std::size_t i = 1; option.of.empty() && i < option.values.size(); ++i) {
+        add(algorithm.name + "(" + option.key + "=" + option.values[i] + ")");
+      }
+    }
+  }
+  add("ok_topk(local=chunked(per_chunk=8))");
+  add("ok_topk(format=packed(values=bfloat16))");
+  std::string const here = __FILE__;
+  std::ifstream in(here.substr(0, here.rfind('/')) + "/../../docs/policies.md");
+  std::string const page(std::istreambuf_iterator<char>(in), {});
+  INFO(table);
+  CHECK(page.find("|---|---|---|---|---|---|\n" + table + "\n") != page.npos);
 }
 
 TEST_CASE("every algorithm finds sums that overflow") {
   for (auto const& algorithm : oktopk::list_allreduces()) {
     for (int const ranks : {2, 3, 5, 8}) {
-      // The place that overflows is one that this seed draws.
-      auto const of = subject_of(algorithm.name == "random_mask" ? "random_mask(seed=8)" : algorithm.name);
+      auto const of = subject_of(algorithm.name);
       INFO(algorithm.name << " on " << ranks << " ranks");
       CHECK(overflow_fault(of, ranks, {90, 9, 1}) == "");
     }
@@ -154,7 +194,7 @@ TEST_CASE("shorter messages of exact values give the bits of COO") {
 TEST_CASE("dense algorithms that round nothing send not one byte beside the allreduce itself") {
   for (auto const& algorithm : oktopk::list_allreduces()) {
     subject const of = subject_of(algorithm.name);
-    if (of.about.kind != oktopk_fuzz::family::dense || !of.about.lossless()) {
+    if (!of.about.is_dense() || !of.about.lossless()) {
       continue;
     }
     for (auto const& rank : run(of, 5, {230, 23, 3}, correlated{5, 3})) {
@@ -170,7 +210,7 @@ TEST_CASE("dense algorithms that round nothing send not one byte beside the allr
 TEST_CASE("gtopk as published gives the same updates, and loses what it drops") {
   subject const published = subject_of("gtopk(return_dropped=false)");
   subject conserving = published;
-  conserving.about.kind = oktopk_fuzz::family::other; // of which the checks know that it shall lose nothing
+  conserving.about.promised.conserves = true;
   shape const what{230, 23, 6};
   for (int const ranks : rank_counts) {
     CAPTURE(ranks);

@@ -23,16 +23,26 @@ using oktopk::in_process_communicator;
 
 namespace {
 
-template <class Value, class Index = std::int32_t>
-using exact_ok_topk =
-    oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<oktopk::coo<Value, Index>>>;
+/// `ok_topk` of these values.
+template <class Value>
+auto made(oktopk::any_communicator const& comm, std::int64_t length, std::int64_t k) {
+  if constexpr (std::is_same_v<Value, float>) {
+    return oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = k});
+  } else {
+    using format = oktopk::coo<Value>;
+    return oktopk::ok_topk<execution, oktopk::any_communicator, oktopk::with_format<format>>(
+        execution(), comm, {.length = length, .k = k});
+  }
+}
+
+using gaussian = oktopk::gaussian_k<execution, oktopk::any_communicator, oktopk::coo<double>>;
 
 /// What every rank hears when it calls with `first` once and then with `second`.
-template <class Algorithm, class Value>
+template <class Value>
 std::vector<outcome> second_call(int ranks, std::int64_t k, std::vector<Value> const& first,
                                  std::vector<Value> const& second) {
   return outcomes_of(ranks, [&](in_process_communicator comm) {
-    Algorithm allreduce(execution(), comm, {.length = static_cast<std::int64_t>(first.size()), .k = k});
+    auto allreduce = made<Value>(comm, static_cast<std::int64_t>(first.size()), k);
     allreduce(to_view(first));
     allreduce(to_view(second));
   });
@@ -43,15 +53,14 @@ std::vector<outcome> second_call(int ranks, std::int64_t k, std::vector<Value> c
 TEMPLATE_TEST_CASE("sums that overflow after sums near the largest power of two are an error, on every rank", "", float,
                    double) {
   using value = TestType;
-  using algorithm = exact_ok_topk<value, std::int64_t>;
   for (int const ranks : {2, 3, 4}) {
     for (int const below : {4, 5, 6, 7}) { // of the largest exponent: where a range around the guess ends above all
       for (std::size_t const size : {std::size_t(192) * static_cast<std::size_t>(ranks), std::size_t(400)}) {
         CAPTURE(ranks, below, size);
         std::vector<value> const first(size, std::ldexp(value(1), std::numeric_limits<value>::max_exponent - below));
         std::vector<value> const second(size, std::numeric_limits<value>::max());
-        CHECK(unlike(second_call<algorithm>(ranks, static_cast<std::int64_t>(size), first, second),
-                     oktopk::fault::non_finite, "a sum or partial sum at index") == "");
+        CHECK(unlike(second_call(ranks, static_cast<std::int64_t>(size), first, second), oktopk::fault::non_finite,
+                     "a sum or partial sum at index") == "");
       }
     }
   }
@@ -102,10 +111,8 @@ TEST_CASE("NaN of every pattern is found, at its place") {
       return oktopk::make_allreduce(execution(), oktopk::self_communicator(), text, {.length = length, .k = k});
     });
   }
-  check_nan("ok_topk of double", [](std::int64_t length, std::int64_t k) {
-    using algorithm = oktopk::ok_topk<execution, oktopk::self_communicator, oktopk::with_format<oktopk::coo<double>>>;
-    return algorithm(execution(), {}, {.length = length, .k = k});
-  });
+  check_nan("ok_topk of double",
+            [](std::int64_t length, std::int64_t k) { return made<double>(oktopk::self_communicator(), length, k); });
 }
 
 TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank, and nothing has happened") {
@@ -188,7 +195,6 @@ TEST_CASE("a partial sum that overflows where the whole sum does not is called o
 }
 
 TEST_CASE("gaussian_k selects the same of values of any scale") {
-  using algorithm = oktopk::gaussian_k<execution, in_process_communicator, oktopk::coo<double>>;
   for (std::int64_t const k : {1, 10, 50, 100}) {
     std::vector<std::vector<std::int32_t>> selected;
     for (double const scale : {1.0, 0x1p+600, 0x1p+1010, 0x1p-600, 0x1p-1010}) {
@@ -197,7 +203,7 @@ TEST_CASE("gaussian_k selects the same of values of any scale") {
         for (int i = 0; i < 100; ++i) {
           values.push_back(scale * (i - 49.25));
         }
-        algorithm allreduce(execution(), comm, {.length = 100, .k = k});
+        gaussian allreduce(execution(), comm, {.length = 100, .k = k});
         auto const& update = allreduce(to_view(values));
         if (comm.rank() == 0) {
           selected.push_back(to_vector(update.contributed()));
@@ -214,9 +220,8 @@ TEST_CASE("gaussian_k selects the same of values of any scale") {
 }
 
 TEST_CASE("gaussian_k copes with values that are all alike, and with zeros") {
-  using algorithm = oktopk::gaussian_k<execution, oktopk::self_communicator, oktopk::coo<double>>;
   for (double const value : {0.0, 1.0, 1e300, 1e-300, 5e-324}) {
-    algorithm allreduce(execution(), {}, {.length = 64, .k = 8});
+    gaussian allreduce(execution(), oktopk::self_communicator(), {.length = 64, .k = 8});
     auto const& update = allreduce(to_view(std::vector<double>(64, value)));
     CAPTURE(value);
     CHECK(update.indices().extent(0) == 64); // all reach the threshold, which is their mean

@@ -64,30 +64,24 @@ std::string fault_of_encodings(int ranks) {
   return fault_of_failing_encodings(ranks, [](C& comm) { return two_calls<Algorithm>(comm); });
 }
 
-/// Runs out of memory between two steps of a call, where no message is under way.
-struct exhausted_between_steps : oktopk::sampled {
+/// Runs out of memory between two steps of a call, where no message is under way, or finds damage there, in one of the
+/// calls of all ranks.
+struct failing_between_steps : oktopk::sampled {
   using sampled::sampled;
+  static inline int calls = 0;
+  static inline int damage_in = 0;
 
   bool due(std::int64_t iteration) const {
     exhausted_coo::take_memory();
-    return sampled::due(iteration);
-  }
-};
-
-/// Finds damage there, in one of the calls of all ranks.
-struct damaged_between_steps : oktopk::sampled {
-  using sampled::sampled;
-  static inline int calls = 0;
-  static inline int found_in = 0;
-
-  bool due(std::int64_t iteration) const {
-    if (++calls == found_in) {
+    if (++calls == damage_in) {
       throw oktopk::error(oktopk::fault::damaged_message, "the counts are none");
     }
     return sampled::due(iteration);
   }
 };
 
+using between_steps =
+    oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, failing_between_steps>>;
 using reusing = oktopk::ok_topk<E, C, policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
 } // namespace
@@ -112,7 +106,7 @@ TEST_CASE("whichever message of an algorithm fails, the call ends everywhere and
     }
   }
   for (std::string const& text : texts) {
-    bool const is_dense = subject_of(text).about.kind == oktopk_fuzz::family::dense;
+    bool const is_dense = subject_of(text).about.is_dense();
     for (int const ranks : {4, 3, 7}) { // a power of two; a pair that folds; blocks of four, two and one
       if (is_dense || ranks < 7) {
         INFO(text << " on " << ranks << " ranks");
@@ -132,19 +126,17 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
 }
 
 TEST_CASE("a rank that runs out of memory between two steps leaves the call, and the others hear of it at once") {
-  using algorithm =
-      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
-  CHECK(fault_of_encodings<algorithm>(4) == "");
-  CHECK(fault_of_encodings<algorithm>(2) == "");
+  failing_between_steps::damage_in = 0;
+  CHECK(fault_of_encodings<between_steps>(4) == "");
+  CHECK(fault_of_encodings<between_steps>(2) == "");
 }
 
 TEST_CASE("a rank that alone finds damage between two steps gives up, and the others hear why") {
-  using algorithm =
-      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
-  for (damaged_between_steps::found_in = 1; damaged_between_steps::found_in <= 4; ++damaged_between_steps::found_in) {
-    damaged_between_steps::calls = 0;
+  using failing = failing_between_steps;
+  for (failing::damage_in = 1; failing::damage_in <= 4; ++failing::damage_in) {
+    failing::calls = 0;
     failing_plan plan;
-    auto const all = run_interrupted(4, plan, [](C& comm) { return two_calls<algorithm>(comm); });
+    auto const all = run_interrupted(4, plan, [](C& comm) { return two_calls<between_steps>(comm); });
     int found = 0;
     for (interrupted_rank const& each : all) {
       bool const alone = each.thrown == "oktopk: the counts are none";

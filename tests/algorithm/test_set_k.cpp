@@ -7,8 +7,9 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
+
+namespace test_of_set_k {
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -60,7 +61,7 @@ TEST_CASE("after set_k an algorithm does what one made with that k does from the
 TEST_CASE("a k that is out of range or differs between ranks is an error on every rank, and k stays") {
   auto const refused = [](std::int64_t of_rank_1, std::int64_t of_others, std::string const& words, fault code) {
     oktopk::in_process::run(3, [&](in_process_communicator comm) {
-      oktopk::ok_topk<execution, in_process_communicator> allreduce(execution(), comm, {.length = length, .k = 20});
+      auto allreduce = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = 20});
       auto const heard = outcome_of([&] { allreduce.set_k(comm.rank() == 1 ? of_rank_1 : of_others); });
       CHECK(unlike(heard, code, words) == "");
       CHECK(allreduce.k() == 20);
@@ -70,3 +71,5 @@ TEST_CASE("a k that is out of range or differs between ranks is an error on ever
   refused(length + 1, length + 1, "k = 701 is not in [0, length], length = 700", fault::k_out_of_range);
   refused(6, 5, "rank 1 has k = 6", fault::ranks_disagree);
 }
+
+} // namespace test_of_set_k

@@ -4,6 +4,7 @@
 // Regions that no partitioner of the library makes, but one's own may, and a saved state: all entries in one of them.
 // And options at the end of what their type holds, which mean "never".
 
+#include "sgd/gradients.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/collect.hpp"
@@ -11,15 +12,11 @@
 #include "support/policies.hpp"
 #include "support/reference.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/codec/block_float.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/exchange/radix.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
-#include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
 #include <numeric>
 
 using namespace oktopk_tests;
@@ -30,7 +27,7 @@ namespace {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 /// Everything belongs to the last rank.
-struct last_owns {
+struct last_owns : oktopk::partitioner_base {
   struct options {};
 
   last_owns() = default;
@@ -39,16 +36,16 @@ struct last_owns {
   static std::string describe() { return "last_owns"; }
   static std::string problem() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
-  static double bound_words(int) { return 0; }
+  static double bound_words(int, std::int64_t, bool) { return 0; }
 
   template <oktopk::execution_space E, oktopk::communicator Comm>
-  class step {
+  class step : public oktopk::partitioner_base::step_base {
   public:
     explicit step(last_owns const&) {}
 
     template <oktopk::gradient_index Index>
     std::span<std::int64_t const> run(oktopk::call_context<E, Comm>& call,
-                                      oktopk::array_ref<Index const, typename E::memory_space> const&) {
+                                      oktopk::array_ref<Index const, typename E::memory_space> const&, bool) {
       boundaries_.assign(static_cast<std::size_t>(call.comm.size()) + 1, 0);
       boundaries_.back() = call.length;
       return boundaries_;
@@ -60,76 +57,80 @@ struct last_owns {
 };
 
 /// Twice the size of COO until it is dense: a bound that is far from superadditive.
-template <class Partitioner>
-using coo_or_dense_in = oktopk::ok_topk<execution, in_process_communicator,
-                                        policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, Partitioner>>;
+using on_last_rank = oktopk::ok_topk<execution, oktopk::any_communicator,
+                                     policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, last_owns>>;
 
-/// Ones on all ranks: every sum is the number of ranks. `prepare(allreduce)` comes before the first call.
-template <class Algorithm, class Prepare>
-void check_all_ones(int ranks, typename Algorithm::options const& how, bool balanced, Prepare const& prepare) {
+/// Ones on all ranks: every sum is the number of ranks. `make(comm)` gives the algorithm.
+template <class Make>
+void check_all_ones(int ranks, bool balanced, Make const& make) {
   CAPTURE(ranks);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    Algorithm allreduce(execution(), comm, how);
-    prepare(allreduce);
+    auto allreduce = make(comm);
+    auto const length = static_cast<std::size_t>(allreduce.length());
     for (int call = 0; call < 3; ++call) {
-      auto const& update = allreduce(to_view(std::vector<float>(static_cast<std::size_t>(how.length), 1.0F)));
-      CHECK(to_vector(update.values()) ==
-            std::vector<float>(static_cast<std::size_t>(how.length), static_cast<float>(ranks)));
+      auto const& update = allreduce(to_view(std::vector<float>(length, 1.0F)));
+      CHECK(to_vector(update.values()) == std::vector<float>(length, static_cast<float>(ranks)));
       CHECK(allreduce.last_call().balanced == balanced);
     }
   });
 }
 
-auto const as_it_is = [](auto const&) {};
+auto by_text(std::string const& text, std::int64_t length) {
+  return [=](in_process_communicator const& comm) {
+    return oktopk::make_allreduce(execution(), comm, text, {.length = length, .k = length});
+  };
+}
 
 } // namespace
 
 TEST_CASE("a format whose pieces take more than the whole is balanced without running out of room") {
   for (int const ranks : {2, 3, 8, 13}) {
-    check_all_ones<coo_or_dense_in<last_owns>>(ranks, {.length = 8000, .k = 8000}, true, as_it_is);
+    check_all_ones(ranks, true, [](in_process_communicator const& comm) {
+      return on_last_rank(execution(), comm, {.length = 8000, .k = 8000});
+    });
   }
 }
 
 TEST_CASE("restored boundaries that leave all entries to one rank are served") {
   for (int const ranks : {2, 3, 8}) {
-    check_all_ones<coo_or_dense_in<oktopk::sampled>>(ranks, {.length = 8000, .k = 8000}, true, [&](auto& allreduce) {
-      auto state = allreduce.state();
-      state.iteration = 5; // regions are made anew in call 8
-      state.boundaries.assign(static_cast<std::size_t>(ranks) + 1, 0);
-      state.boundaries.back() = 8000;
-      allreduce.restore(state);
+    check_all_ones(ranks, true, [=](in_process_communicator const& comm) {
+      auto allreduce = by_text("ok_topk(format=coo_or_dense)", 8000)(comm);
+      auto saved = allreduce.state();
+      change_inside<state_of_ok_topk>(saved, [=](auto& state) {
+        state.iteration = 5; // regions are made anew in call 8
+        state.boundaries.assign(static_cast<std::size_t>(ranks) + 1, 0);
+        state.boundaries.back() = 8000;
+      });
+      allreduce.restore(saved);
+      return allreduce;
     });
   }
 }
 
 TEST_CASE("balancing that is worth no message is never done, and the widest options are served") {
-  using algorithm = oktopk::ok_topk<execution, in_process_communicator,
-                                    policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, last_owns>>;
-  check_all_ones<algorithm>(8,
-                            {.length = 8000,
-                             .k = 8000,
-                             .schedule = {.bucket = std::numeric_limits<int>::max()},
-                             .deliver = {.gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}}},
-                            false, as_it_is);
+  check_all_ones(8, false, [](in_process_communicator const& comm) {
+    return on_last_rank(execution(), comm,
+                        {.length = 8000,
+                         .k = 8000,
+                         .schedule = {.bucket = std::numeric_limits<int>::max()},
+                         .deliver = {.gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}}});
+  });
 }
 
 TEST_CASE("periods without end are served") {
-  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, reused_policies>>(
-      5,
-      {.length = 500,
-       .k = 500,
-       .local_select = {.tau_prime = never},
-       .partition = {.tau = never, .check_from = never},
-       .deliver = {.global_select = {.tau_prime = never}}},
-      false, as_it_is);
+  std::string const without_end = std::to_string(never);
+  check_all_ones(5, false,
+                 by_text("ok_topk(local=reused(tau_prime=" + without_end + "), global=reused(tau_prime=" + without_end +
+                             "), partition=sampled(tau=" + without_end + ", check_from=" + without_end + "))",
+                         500));
 }
 
 TEST_CASE("coded segments without end are served") {
-  using algorithm = oktopk::dense_ring_chunked<execution, in_process_communicator, float, std::int32_t,
-                                               oktopk::coded_wire<oktopk::block_float>>;
   for (std::int64_t const segment : {std::int64_t(1), std::int64_t(1000), never - 1, never}) {
     CAPTURE(segment);
-    check_all_ones<algorithm>(3, {.length = 1000, .reduce = {.segment = segment, .cutoff_bytes = 0}}, false, as_it_is);
+    check_all_ones(
+        3, false,
+        by_text("ring_chunked(codec=block_float, cutoff_bytes=0, segment=" + std::to_string(segment) + ")", 1000));
   }
 }
 

@@ -83,6 +83,31 @@ struct uncopyable : archetype {
 };
 static_assert(oktopk::detail::waits<uncopyable> && !oktopk::communicator<uncopyable>);
 
+// What the base has may be hidden by the same, and by nothing else.
+template <class C>
+inline constexpr bool only_of_its_own = oktopk::detail::waits<C> && oktopk::detail::reduces_everywhere<C> &&
+                                        !oktopk::detail::derives_from_communicator_base<C> &&
+                                        !oktopk::control_communicator<C> && !oktopk::bulk_communicator<C>;
+template <class C>
+inline constexpr bool only_otherwise =
+    oktopk::detail::waits<C> && oktopk::detail::derives_from_communicator_base<C> &&
+    !oktopk::detail::has_optional_members<C> && !oktopk::control_communicator<C> && !oktopk::bulk_communicator<C>;
+struct without_base : private archetype {
+  using archetype::abort, archetype::allreduce, archetype::begin_operation, archetype::bulk_request,
+      archetype::can_access, archetype::cancel, archetype::irecv, archetype::isend, archetype::number_object,
+      archetype::ordered_by_instance, archetype::rank, archetype::request, archetype::set_time_limits, archetype::size,
+      archetype::start, archetype::takes_other_threads, archetype::tells_sizes, archetype::time_limits,
+      archetype::untagged_objects, archetype::wait_all;
+};
+static_assert(only_of_its_own<without_base>);
+DEFECT(only_otherwise, operation_without_number, archetype, void begin_operation(std::string_view));
+DEFECT(only_otherwise, number_is_narrow, archetype, int number_object());
+DEFECT(only_otherwise, count_by_value, archetype, std::int64_t untagged_objects() const);
+DEFECT(only_otherwise, takes_many_threads, archetype, int takes_other_threads() const);
+DEFECT(only_otherwise, abort_may_throw, archetype, void abort(oktopk::error const&));
+DEFECT(only_otherwise, one_time_limit, archetype, std::chrono::nanoseconds time_limits() const);
+DEFECT(only_otherwise, sets_one_time_limit, archetype, void set_time_limits(std::chrono::nanoseconds));
+
 // Requests.
 using good_request = archetype::request;
 static_assert(oktopk::detail::message_request<good_request>);
@@ -109,12 +134,12 @@ DEFECT(only_control, without_bulk_request, archetype, using bulk_request = void)
 struct bulk_request_of_another_kind : archetype {
   struct bulk_request {
     bool active() const;
-    std::size_t bytes() const;
   };
 };
-DEFECT(only_control, tells_sizes_perhaps, archetype, [[maybe_unused]] static inline bool tells_sizes = true);
+DEFECT(only_control, tells_sizes_as_a_constant, archetype, [[maybe_unused]] static constexpr bool tells_sizes = true);
 DEFECT(only_control, without_order, archetype, void ordered_by_instance() = delete);
 struct claims_to_tell_sizes : archetype {
+  static constexpr bool tells_sizes() { return true; }
   struct bulk_request {
     bool active() const;
     int bytes() const;
@@ -127,7 +152,7 @@ struct claims_to_tell_sizes : archetype {
   void cancel(std::span<bulk_request>) noexcept;
 };
 struct tells_no_sizes : claims_to_tell_sizes {
-  static constexpr bool tells_sizes = false;
+  static constexpr bool tells_sizes() { return false; }
 };
 static_assert(only_control<bulk_request_of_another_kind>);
 static_assert(only_control<claims_to_tell_sizes>);

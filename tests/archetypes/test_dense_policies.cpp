@@ -16,11 +16,12 @@ using ranks_type = oktopk::any_communicator;
 namespace {
 
 // Rank 0 gathers and sums, and the others hear of it. Everybody loses a quarter on the way.
-class archetype_reduce {
+class archetype_reduce : public oktopk::dense_reduce_base {
 public:
   static constexpr bool lossless = false;
   static char const* name() { return "archetype"; }
   static double bound_words(std::int64_t count, int) { return 3.0 * static_cast<double>(count); }
+  static double expected_messages(std::int64_t, int ranks) { return ranks; }
 
   void run(host_execution const& exec, ranks_type& comm, float* values, float* lost, std::int64_t count) {
     exec.fence();
@@ -55,10 +56,21 @@ DEFECT(no_dense, reduce_without_name, archetype_reduce, void name() = delete);
 DEFECT(no_dense, reduce_without_lossless, archetype_reduce, void lossless());
 DEFECT(no_dense, reduce_without_bound, archetype_reduce, void bound_words() = delete);
 DEFECT(no_dense, reduce_with_narrow_bound, archetype_reduce, static float bound_words(std::int64_t, int));
-static_assert(!is_dense<reduce_without_default>);
+DEFECT(no_dense, reduce_without_messages, archetype_reduce, void expected_messages() = delete);
+DEFECT(no_dense, reduce_that_sends_whole_messages, archetype_reduce, static int sent_messages(std::int64_t, int));
+DEFECT(no_dense, reduce_that_may_differ_somehow, archetype_reduce, static int ranks_may_differ());
+DEFECT(no_dense, reduce_whose_losses_overflow, archetype_reduce, static bool losses_may_overflow());
+DEFECT(no_dense, reduce_that_may_start_messages, archetype_reduce, void starts_no_messages());
+struct reduce_without_base : private archetype_reduce {
+  using archetype_reduce::bound_words, archetype_reduce::expected_messages, archetype_reduce::lossless,
+      archetype_reduce::losses_may_overflow, archetype_reduce::name, archetype_reduce::options,
+      archetype_reduce::problem, archetype_reduce::ranks_may_differ, archetype_reduce::run,
+      archetype_reduce::sent_messages, archetype_reduce::starts_no_messages;
+};
+static_assert(!is_dense<reduce_without_default> && !is_dense<reduce_without_base>);
 
 // Whole numbers from -127 to 127, a byte each.
-struct archetype_codec {
+struct archetype_codec : oktopk::codec_base {
   static char const* name() { return "archetype"; }
   static constexpr bool lossless = false;
   static constexpr int block_size = 1;
@@ -115,6 +127,15 @@ DEFECT(no_codec, codec_without_block_size, archetype_codec, void block_size());
 DEFECT(no_codec, codec_without_bound, archetype_codec, void error_bound() = delete);
 DEFECT(no_codec, codec_that_answers, archetype_codec,
        static int decode(host_execution const&, std::byte const*, std::int64_t, float*));
+
+DEFECT(no_codec, codec_that_may_be_stable, archetype_codec, void stable());
+DEFECT(no_codec, codec_without_problem, archetype_codec, static int problem());
+struct codec_without_base : private archetype_codec {
+  using archetype_codec::block_size, archetype_codec::decode, archetype_codec::decode_and_reduce,
+      archetype_codec::encode, archetype_codec::encoded_bytes, archetype_codec::error_bound, archetype_codec::lossless,
+      archetype_codec::name, archetype_codec::options, archetype_codec::problem, archetype_codec::stable;
+};
+static_assert(!is_codec<codec_without_base>);
 
 // A wire made of another: its codec's bytes, under a name of its own.
 class archetype_wire {

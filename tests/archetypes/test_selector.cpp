@@ -37,6 +37,12 @@ inline constexpr bool only_unsound =
     oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
     !oktopk::detail::carries_state<S> && oktopk::detail::selects_on<S, host_execution> && !oktopk::selector<S>;
 
+template <class S>
+inline constexpr bool only_of_its_own =
+    oktopk::detail::has_selector_options<S> && oktopk::detail::selects_on<S, host_execution> &&
+    !oktopk::detail::derives_from_selector_base<S> && !oktopk::selector<S>;
+DEFECT(only_of_its_own, gathers_some_candidates, archetype, static int gathers_candidates());
+
 DEFECT(only_undescribed, without_options, archetype, using options = void);
 struct options_cannot_be_copied : archetype {
   struct options {
@@ -61,6 +67,12 @@ DEFECT(only_unbounded, without_bounded, archetype, void bounded() = delete);
 DEFECT(only_unbounded, bounded_by_number, archetype, int bounded() const);
 DEFECT(only_unbounded, without_capacity, archetype, void capacity() = delete);
 DEFECT(only_unbounded, capacity_is_narrow, archetype, int capacity(std::int64_t, std::int64_t) const);
+
+template <class S>
+inline constexpr bool only_silent =
+    oktopk::detail::bounds_its_selection<S> && !oktopk::detail::states_promises<S> && !oktopk::selector<S>;
+DEFECT(only_silent, without_promises, archetype, void promises() = delete);
+DEFECT(only_silent, promises_a_number, archetype, double promises() const);
 
 DEFECT(only_idle, without_state, archetype, template <class Value, class Unexpected> struct state);
 // `select` of the archetype takes its own state, so these have a `select` of their own.

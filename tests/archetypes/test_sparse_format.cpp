@@ -43,6 +43,20 @@ DEFECT(only_boundless, max_encoded_bytes_changes_the_format, archetype,
        std::int64_t max_encoded_bytes(std::int64_t, oktopk::region));
 DEFECT(only_boundless, without_bytes_per_cut, archetype, void bytes_per_cut());
 
+template <class F>
+inline constexpr bool only_of_its_own = oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> &&
+                                        oktopk::detail::encodes_on<F, host_execution> &&
+                                        !oktopk::detail::derives_from_format_base<F> && !oktopk::sparse_format<F>;
+struct without_base : private archetype {
+  using archetype::bytes_per_cut, archetype::decode, archetype::encode, archetype::exact_size,
+      archetype::expected_bytes, archetype::index_type, archetype::is_dense, archetype::is_lossy, archetype::lossless,
+      archetype::max_encoded_bytes, archetype::name, archetype::value_type;
+};
+static_assert(only_of_its_own<without_base>);
+DEFECT(only_of_its_own, lossy_by_number, archetype, static int is_lossy());
+DEFECT(only_of_its_own, expects_without_bound, archetype, static double expected_bytes(double, double));
+DEFECT(only_of_its_own, dense_by_count_alone, archetype, static bool is_dense(std::int64_t));
+
 DEFECT(only_uncoded, without_encode, archetype, void encode() = delete);
 DEFECT(only_uncoded, encode_tells_no_size, archetype,
        static void encode(host_execution const&, host_entries, oktopk::region, std::byte*));

@@ -34,7 +34,7 @@ def test_table(program, machine):
     fast = rows(succeed(program.path, *CLUSTER, "--machine", machine, "--rate", 1e6))
     for table in (slow, fast):
         assert [row[1] for row in table] == sorted(row[1] for row in table)
-        assert {"dense", "swing", "ok_topk", "ok_topk(format=packed)"} <= {row[0] for row in table}
+        assert {"dense", "halving_doubling", "ok_topk", "ok_topk(format=packed)"} <= {row[0] for row in table}
         assert not any("sign" in row[0] or "bfloat16" in row[0] for row in table)
     assert "topk" in slow[0][0]
     dense = {row[0]: row for row in slow}["dense"]

@@ -6,15 +6,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
 // Files that are neither NumPy's nor raw float32 are refused by their kind, whatever their length; float32 is not.
 namespace {

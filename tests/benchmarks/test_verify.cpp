@@ -26,7 +26,7 @@ std::vector<std::int64_t> const contributed[ranks] = {{1}, {1}, {0}};
 struct call {
   host_result result;
   oktopk::call_statistics figures{k, k};
-  oktopk_bench::allreduce_promises promised;
+  oktopk::allreduce_promises promised{.repeats = false}; // then nobody knows what is returned
 };
 
 call right_call(int rank) {
@@ -34,15 +34,14 @@ call right_call(int rank) {
   made.result.indices = {0, 1};
   made.result.values = {7, -9};
   made.result.contributed = contributed[rank];
-  made.promised.local = {true, 1, 1};
+  made.promised.local = oktopk::selection_promises{.low = 1, .high = 1, .largest = true};
   made.promised.global = made.promised.local;
   return made;
 }
 
 call threshold_call(int rank) {
   call made = right_call(rank);
-  made.promised = {};
-  made.promised.local = {false, 0.5, 1.5};
+  made.promised.local = oktopk::selection_promises{.low = 0.5, .high = 1.5, .largest = true};
   made.promised.global = made.promised.local;
   return made;
 }
@@ -53,7 +52,7 @@ call dense_call() {
   made.result.values = {8, -8, 1, 1, 6, 3};
   made.result.contributed = made.result.indices;
   made.figures = {6, 6};
-  made.promised.everything = true;
+  made.promised.local = {};
   return made;
 }
 
@@ -61,7 +60,7 @@ call dense_call() {
 oktopk_tests::outcome verdict(std::function<call(int)> const& make) {
   auto const failures = oktopk::in_process::run_and_collect(ranks, [&](oktopk::in_process_communicator comm) {
     call const made = make(comm.rank());
-    std::int64_t const wanted = made.promised.everything ? 6 : k;
+    std::int64_t const wanted = made.promised.local ? k : 6;
     oktopk_bench::verify(comm, "test", accumulators[comm.rank()], made.result, made.figures, made.promised, wanted, {});
   });
   auto const first = oktopk_tests::outcome_of(failures[0]);
@@ -136,7 +135,7 @@ TEST_CASE("verify tells wrong contributions") {
   // A selection by chunks has no one threshold: only the sum tells that rank 1's -4 is missing.
   CHECK(changed(threshold_call, 1, [](call& made) {
           made.result.contributed = {0};
-          made.promised.local.one_threshold = false;
+          made.promised.local->largest = false;
         }).says("value at index 1"));
   // Rank 2's 1 at index 1 is no part of the sum there.
   CHECK(changed(threshold_call, 2, [](call& made) { made.result.contributed = {0, 1}; }).says("value at index 1"));
@@ -178,7 +177,7 @@ TEST_CASE("verify leaves values alone that are no sums of the contributions by t
     return [promised](int rank) {
       call made = right_call(rank);
       made.result.values[1] = -5;
-      made.promised.exact_sums = promised;
+      made.promised.conserves = promised;
       return made;
     };
   };

@@ -34,7 +34,7 @@ struct call {
   std::vector<float> accumulator;
   host_result result;
   call_statistics figures;
-  oktopk_bench::allreduce_promises promised;
+  oktopk::allreduce_promises promised;
   std::vector<std::int64_t> boundaries;
   std::int64_t k = 0;
 };
@@ -69,7 +69,7 @@ calls made(std::string const& name, int ranks, std::string const& code, std::str
       mine.result = oktopk_bench::result_of(algorithm(view));
     }
     mine.figures = algorithm.last_call();
-    mine.promised = oktopk_bench::promises_of(text);
+    mine.promised = algorithm.promises();
     mine.boundaries = oktopk_bench::boundaries_of(algorithm, ranks);
     mine.k = algorithm.k();
   });

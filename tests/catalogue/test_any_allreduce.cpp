@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // An algorithm whose type is hidden behaves as the algorithm does, in its errors as well.
-#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
@@ -40,8 +39,7 @@ TEST_CASE_ON(comm, 2, "an algorithm without a text goes by its own name, and can
 }
 
 TEST_CASE_ON(comm, 2, "a hidden algorithm that selects nothing takes no other k, and says so") {
-  using ring = dense_ring<execution, counting, double, std::int64_t>;
-  any dense(std::in_place_type<ring>, execution(), counting(comm), {.length = 10});
+  auto dense = make_allreduce(execution(), comm, "ring", {.length = 10});
   CHECK(unlike(outcome_of([&] { dense.set_k(3); }), fault::k_out_of_range, "takes no other k") == "");
 }
 

@@ -42,7 +42,8 @@ std::set<std::string>& names_seen() {
   return names;
 }
 
-/// The calls of an algorithm by its text are those by its type.
+/// The calls of an algorithm by its text are those by its type: one for each kind of policy that a text chooses, and one
+/// for each scheme that has no others.
 template <class Typed>
 void check_twin(std::string const& text, typename Typed::options how = {}) {
   names_seen().insert(oktopk::detail::allreduce_request::parse(text).name);
@@ -75,10 +76,39 @@ void check_twin(std::string const& text, typename Typed::options how = {}) {
   }
 }
 
-using reusing = ok_topk<E, C, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold, balanced>>;
-using published = paper_ok_topk<E, C>;
-template <class Codec>
-using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Codec>>;
+/// An algorithm by its text agrees with the one by its type: they are of the same policies and options, and bounds.
+template <class Typed>
+void check_agrees(std::string const& text, typename Typed::options how = {}) {
+  names_seen().insert(oktopk::detail::allreduce_request::parse(text).name);
+  how.length = length;
+  SET_IF_THERE(how.k, k);
+  CAPTURE(text);
+  std::vector<std::string> said(3);
+  in_process::run(3, [&](in_process_communicator inner) {
+    auto const told = [](auto const& allreduce) {
+      return std::string(allreduce.name()) + " of " + std::to_string(allreduce.k()) + ", " +
+             std::to_string(allreduce.bound_words());
+    };
+    C const comm(inner);
+    std::string& mine = said[static_cast<std::size_t>(inner.rank())];
+    if (inner.rank() == 1) {
+      any_communicator erased(comm);
+      agreement("make_allreduce").fact("algorithm", text).check_on(erased);
+      mine = told(Typed(E(), erased, how));
+    } else {
+      mine = told(made(comm, text));
+    }
+  });
+  CHECK((said[1] == said[0] && said[1] == said[2]));
+}
+
+using A = any_communicator;
+template <class Comm>
+using reusing = ok_topk<E, Comm, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold, balanced>>;
+template <class Values>
+using rounded = packed<float, std::int32_t, Values>;
+template <class Comm, class Codec>
+using coded_ring = dense_ring_chunked<E, Comm, float, std::int32_t, coded_wire<Codec>>;
 
 } // namespace
 
@@ -86,62 +116,63 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
   check_twin<ok_topk<E, C>>("ok_topk");
   check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo_or_dense<>, gaussian, exact, uniform>>>(
       "ok_topk(format=coo_or_dense, local_select=gaussian, partition=uniform)");
-  check_twin<ok_topk<E, C, oktopk_tests::policies_of<packed<float, std::int32_t, bfloat16_values>, chunked, exact>>>(
-      "ok_topk(format=packed, values=bfloat16, local_select=chunked)");
-  check_twin<topk_a<E, C, oktopk::with_format<packed<>>>>("topk_a(format=packed)");
-  check_twin<gtopk<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<4>>>>>(
-      "gtopk(format=packed, values=fixed4)");
-  typename reusing::options reused;
+  typename reusing<C>::options reused;
   reused.local_select = {.tau_prime = 2, .low = 0.5};
   reused.deliver.global_select = {.tau_prime = 2, .low = 0.5};
   reused.partition.tau = 2;
   reused.schedule.bucket = 2;
   reused.deliver.gather.ratio = 1.5;
   reused.deliver.gather.message_entries = 5;
-  check_twin<reusing>("ok_topk(local_select=reused, global_select=reused, partition=balanced, tau=2, tau_prime=2, "
-                      "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
-                      reused);
-  check_twin<reusing>("ok_topk(local=reused(tau_prime=2, low=0.5), global=reused( low = 0.5, tau_prime=2 ), "
-                      "partition=balanced(tau=2), bucket=2, ratio=1.5, message_entries=5)",
-                      reused);
-  check_twin<topk_a<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<2>>>>>(
-      "topk_a(format=packed(values=fixed2))");
-  typename published::options paper;
+  check_twin<reusing<C>>("ok_topk(local_select=reused, global_select=reused, partition=balanced, tau=2, tau_prime=2, "
+                         "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
+                         reused);
+  check_agrees<reusing<A>>("ok_topk(local=reused(tau_prime=2, low=0.5), global=reused( low = 0.5, tau_prime=2 ), "
+                           "partition=balanced(tau=2), bucket=2, ratio=1.5, message_entries=5)",
+                           {.local_select = reused.local_select,
+                            .partition = reused.partition,
+                            .schedule = reused.schedule,
+                            .deliver = reused.deliver});
+  check_agrees<ok_topk<E, A, oktopk_tests::policies_of<rounded<bfloat16_values>, chunked, exact>>>(
+      "ok_topk(format=packed, values=bfloat16, local_select=chunked)");
+  check_twin<topk_a<E, C, oktopk::with_format<rounded<fixed_values<2>>>>>("topk_a(format=packed(values=fixed2))");
+  check_agrees<topk_a<E, A, oktopk::with_format<packed<>>>>("topk_a(format=packed)");
+  check_agrees<topk_a<E, A>>("topk_a");
+  check_agrees<gtopk<E, A, oktopk::with_format<rounded<fixed_values<4>>>>>("gtopk(format=packed, values=fixed4)");
+  check_agrees<gtopk<E, A>>("gtopk");
+  check_twin<gtopk<E, C>>("gtopk(return_dropped=false)", {.return_dropped = false});
+  typename paper_ok_topk<E, A>::options paper;
   paper.local_select.tau_prime = 3;
   paper.deliver.global_select.tau_prime = 3;
   paper.partition.tau = 2;
-  check_twin<published>("paper_ok_topk(tau=2, tau_prime=3)", paper);
-  check_twin<published>("paper_ok_topk(ratio=3)", {.deliver = {.gather = {.ratio = 3}}});
-  check_twin<topk_a<E, C>>("topk_a");
-  check_twin<topk_dsa<E, C>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
-  check_twin<topk_dsa<E, C, oktopk::with_format<coo<>>>>("topk_dsa(format=coo)");
-  check_twin<gtopk<E, C>>("gtopk");
-  check_twin<gtopk<E, C>>("gtopk(return_dropped=false)", {.return_dropped = false});
-  check_twin<gaussian_k<E, C>>("gaussian_k");
-  check_twin<random_mask<E, C>>("random_mask(seed=4)", {.local_select = {.seed = 4}});
-  check_twin<dense<E, C>>("dense");
+  check_agrees<paper_ok_topk<E, A>>("paper_ok_topk(tau=2, tau_prime=3)", paper);
+  check_agrees<paper_ok_topk<E, A>>("paper_ok_topk(ratio=3)", {.deliver = {.gather = {.ratio = 3}}});
+  check_agrees<topk_dsa<E, A>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
+  check_agrees<topk_dsa<E, A, oktopk::with_format<coo<>>>>("topk_dsa(format=coo)");
+  check_agrees<gaussian_k<E, A>>("gaussian_k");
+  check_agrees<dense<E, A>>("dense");
   check_twin<dense_rabenseifner<E, C>>("dense_rabenseifner");
-  check_twin<dense_bfloat16<E, C>>("dense_bfloat16");
-  check_twin<dense_ring<E, C>>("ring");
-  check_twin<dense_ring_chunked<E, C>>("ring_chunked");
+  check_agrees<dense_bfloat16<E, A>>("dense_bfloat16");
+  check_agrees<dense_ring<E, A>>("ring");
+  check_agrees<dense_ring_chunked<E, A>>("ring_chunked");
   check_twin<dense_ring_pipelined<E, C>>("ring_pipelined(chunk_bytes=64, ahead=2)",
                                          {.reduce = {.chunk_bytes = 64, .ahead = 2}});
-  check_twin<dense_halving_doubling<E, C>>("halving_doubling");
-  check_twin<dense_recursive_doubling<E, C>>("recursive_doubling");
-  check_twin<dense<E, C, float, std::int32_t, swing<E, C, float>>>("swing");
-  typename coded_ring<block_float>::options how;
+  check_agrees<dense_halving_doubling<E, A>>("halving_doubling");
+  check_agrees<dense_recursive_doubling<E, A>>("recursive_doubling");
+  typename coded_ring<C, block_float>::options how;
   how.reduce.codec.rate = 9;
   how.reduce.level = detail::codec_level::message;
   how.reduce.cutoff_bytes = 0;
-  check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
-                                      how);
-  check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float(rate=9, codec_level=message, cutoff_bytes=0))",
-                                      how);
-  check_twin<coded_ring<identity>>("ring_chunked(codec=identity, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
-  check_twin<dense_recursive_doubling<E, C, float, std::int32_t, coded_wire<bfloat16>>>(
+  check_twin<coded_ring<C, block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
+                                         how);
+  check_agrees<coded_ring<A, block_float>>(
+      "ring_chunked(codec=block_float(rate=9, codec_level=message, cutoff_bytes=0))",
+      {.reduce = {.codec = {.rate = 9}, .level = how.reduce.level, .cutoff_bytes = 0}});
+  check_agrees<coded_ring<A, identity>>("ring_chunked(codec=identity, cutoff_bytes=0)",
+                                        {.reduce = {.cutoff_bytes = 0}});
+  check_agrees<dense_recursive_doubling<E, A, float, std::int32_t, coded_wire<bfloat16>>>(
       "recursive_doubling(codec=bfloat16, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
 #ifdef OKTOPK_TESTS_WITH_ZFP
-  check_twin<coded_ring<zfp>>("ring_chunked(codec=zfp, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
+  check_agrees<coded_ring<A, zfp>>("ring_chunked(codec=zfp, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
 #endif
   for (oktopk::detail::listed_allreduce const& each : list_allreduces()) {
     // `automatic` chooses by its clock: see test_automatic.cpp.
@@ -288,7 +319,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("dense(", "NAME(KEY=VALUE, ...)");
   refused("ok_topk(local=reused(taw=3))", "ok_topk: local=reused has no option \"taw\"; it has tau_prime, low, high");
   refused("ok_topk(local=exact(low=3))", "ok_topk: low goes with local=reused or global=reused");
-  refused("ok_topk(gather=ring(bucket=3))", "ok_topk: gather=ring has no option \"bucket\", nor any other");
+  refused("ok_topk(global=foreseen(bucket=3))", "ok_topk: global=foreseen has no option \"bucket\", nor any other");
   refused("ok_topk(format=coo(values=sign))", "ok_topk: values goes with format=packed");
   refused("ok_topk(partition=sampled(tau=often))", "ok_topk: tau = \"often\" is no integer");
   refused("ok_topk(partition=sampled(tau))",

@@ -6,13 +6,8 @@
 
 #include "support/catch.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "comm/testing.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/self.hpp>
 
@@ -45,7 +45,7 @@ TEST_CASE_ON(inner, 4, "a steady call of a checked communicator takes as many me
   oktopk::counted plain(inner);
   checked sealed{oktopk::counted(inner)};
   auto const calls = [&](auto comm, auto const& count) {
-    oktopk::ok_topk<host_execution, decltype(comm)> allreduce(host_execution(), comm, {.length = 1000, .k = 50});
+    auto allreduce = oktopk::make_allreduce(host_execution(), comm, "ok_topk", {.length = 1000, .k = 50});
     auto const before = count();
     allreduce(seeded_accumulator<float>(1000, comm.rank(), 0));
     return count() - before;

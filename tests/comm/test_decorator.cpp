@@ -12,7 +12,6 @@
 #include <oktopk/comm/self.hpp>
 
 using namespace oktopk_tests;
-using oktopk::detail::takes_other_threads;
 
 namespace {
 
@@ -26,17 +25,13 @@ public:
 template <class Comm>
 concept has_time_limit = requires(Comm comm) { comm.set_time_limit(comm.time_limit()); };
 
-template <class Comm>
-concept aborts = requires(Comm comm, oktopk::error why) { comm.abort(why); };
-
 using around_world = transparent<in_process_communicator>;
 using around_self = transparent<oktopk::self_communicator>;
 
 static_assert(oktopk::communicator<around_world> && oktopk::communicator<around_self>);
-static_assert(has_time_limit<around_world> && aborts<around_world>);
-static_assert(has_time_limit<around_self> == has_time_limit<oktopk::self_communicator>);
-static_assert(aborts<around_self> == aborts<oktopk::self_communicator>);
-static_assert(has_time_limit<oktopk::counted<around_world>> && aborts<oktopk::counted<around_world>>);
+static_assert(has_time_limit<around_world>);
+static_assert(!has_time_limit<around_self> && !has_time_limit<oktopk::self_communicator>);
+static_assert(has_time_limit<oktopk::counted<around_world>>);
 
 } // namespace
 
@@ -50,13 +45,15 @@ TEST_CASE("a decorator that adds nothing keeps every promise of its communicator
 }
 
 TEST_CASE("a decorator says of itself what its communicator says") {
-  CHECK(around_world::tells_sizes == in_process_communicator::tells_sizes);
-  CHECK(around_world::ordered_by_instance == in_process_communicator::ordered_by_instance);
+  STATIC_REQUIRE(around_world::tells_sizes());
+  STATIC_REQUIRE(!around_world::ordered_by_instance());
   oktopk::in_process::run(2, [](in_process_communicator inner) {
-    CHECK(!takes_other_threads(transparent(inner)));
+    CHECK(!transparent(inner).takes_other_threads());
     CHECK(transparent(inner).can_access<Kokkos::HostSpace>());
   });
-  CHECK(takes_other_threads(around_self(oktopk::self_communicator())));
+  CHECK(around_self(oktopk::self_communicator()).takes_other_threads());
+  CHECK(outcome_of([] { around_self(oktopk::self_communicator()).set_time_limits({}); }).code ==
+        fault::option_out_of_range);
 }
 
 TEST_CASE_ON(inner, 2, "a decorator passes on time limits") {
@@ -92,7 +89,7 @@ TEMPLATE_TEST_CASE("a rank that gives up throws its reason, and all others hear 
 }
 
 TEST_CASE("a communicator that cannot tell the others is left all the same") {
-  struct silent {
+  struct silent : oktopk::communicator_base {
     struct request {};
     int cancelled = 0;
     void cancel(std::span<request> requests) noexcept { cancelled += requests.empty() ? 1 : 100; }
@@ -147,9 +144,9 @@ TEST_CASE("two parts of all requests are lent side by side, and come back, also 
 }
 
 TEST_CASE_ON(comm, 2, "a lone rank takes calls from any thread, ranks that share one take none from others") {
-  CHECK(takes_other_threads(oktopk::self_communicator()));
-  CHECK(takes_other_threads(oktopk::counted(oktopk::self_communicator())));
-  CHECK(!takes_other_threads(comm));
-  CHECK(!takes_other_threads(oktopk::counted(comm)));
-  CHECK(!takes_other_threads(foreign_communicator(comm)));
+  CHECK(oktopk::self_communicator().takes_other_threads());
+  CHECK(oktopk::counted(oktopk::self_communicator()).takes_other_threads());
+  CHECK(!comm.takes_other_threads());
+  CHECK(!oktopk::counted(comm).takes_other_threads());
+  CHECK(!foreign_communicator(comm).takes_other_threads());
 }

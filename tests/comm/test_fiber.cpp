@@ -16,7 +16,7 @@ namespace {
 
 using oktopk::detail::fiber;
 
-constexpr int ranks = 5;
+constexpr int all_ranks = 5;
 
 std::string label(std::string const& what, int rank, int round) {
   return what + " of rank " + std::to_string(rank) + " in round " + std::to_string(round);
@@ -99,7 +99,7 @@ TEST_CASE("a fibre that overruns its stack is stopped, not let into its neighbou
 
 TEST_CASE("ranks throw, handle and rethrow while others are in handlers of their own") {
   std::vector<int> finished;
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+  oktopk::in_process::run(all_ranks, [&](in_process_communicator comm) {
     CHECK(std::current_exception() == nullptr);
     for (int round = 0; round < 4; ++round) {
       std::string const outer = label("outer", comm.rank(), round);
@@ -126,7 +126,7 @@ TEST_CASE("ranks throw, handle and rethrow while others are in handlers of their
     }
     finished.push_back(comm.rank());
   });
-  CHECK(finished.size() == static_cast<std::size_t>(ranks));
+  CHECK(finished.size() == static_cast<std::size_t>(all_ranks));
 }
 
 TEST_CASE("a world may run inside a handler, and ends where it began") {
@@ -134,7 +134,7 @@ TEST_CASE("a world may run inside a handler, and ends where it began") {
   try {
     throw std::runtime_error("outside");
   } catch (std::runtime_error const&) {
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    oktopk::in_process::run(all_ranks, [&](in_process_communicator comm) {
       clean.push_back(std::current_exception() == nullptr);
       try {
         throw std::logic_error(label("inside", comm.rank(), 0));
@@ -146,5 +146,5 @@ TEST_CASE("a world may run inside a handler, and ends where it began") {
     CHECK(current_text() == "outside");
   }
   CHECK(std::current_exception() == nullptr);
-  CHECK(clean == std::vector<bool>(ranks, true));
+  CHECK(clean == std::vector<bool>(all_ranks, true));
 }

@@ -7,7 +7,6 @@
 #include "support/seeded.hpp"
 
 #include <set>
-#include <string_view>
 
 using namespace oktopk_tests;
 

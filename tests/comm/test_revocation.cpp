@@ -10,8 +10,6 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/revocation.hpp>
 
-#include <chrono>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::phase;
@@ -42,9 +40,6 @@ TEST_CASE("an operation is named with the number of its call, where it has one")
   CHECK(during.text() == "ok_topk, call 12");
   during.begin("agreement", -1);
   CHECK(during.text() == "agreement");
-  struct {
-  } deaf; // does not want to know what its messages are for
-  oktopk::detail::begin_operation(deaf, "ok_topk", 1);
 }
 
 TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") {

@@ -12,9 +12,7 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
-#include <chrono>
 #include <exception>
-#include <memory>
 #include <stdexcept>
 
 // What tests of communicators say in most of their lines.

@@ -57,7 +57,7 @@ void use(oktopk::ok_topk<E, ranks>& allreduce, Kokkos::View<double*, E::memory_s
 #endif
 
 #ifdef CASE_integer_gradient
-// expect: satisfaction of 'gradient_value<|does not satisfy 'gradient_value'
+// expect: satisfaction of 'wire_value<|does not satisfy 'wire_value'
 using whole = coo<int>;
 #endif
 
@@ -83,6 +83,23 @@ struct impatient : ranks {
   void wait_all() = delete;
 };
 static_assert(oktopk::communicator<impatient>);
+#endif
+
+#ifdef CASE_communicator_without_base
+// expect: satisfaction of 'derives_from_communicator_base<|does not satisfy 'derives_from_communicator_base'
+struct stranger : private ranks {
+  using ranks::request, ranks::rank, ranks::size, ranks::isend, ranks::irecv, ranks::wait_all, ranks::cancel;
+};
+static_assert(oktopk::control_communicator<stranger>);
+#endif
+
+#ifdef CASE_communicator_with_old_count
+// expect: .as_const.untagged_objects..(' (is|would be) invalid|.*same_as|.* does not satisfy)
+// A member that is hidden by one of another type: the compiler must name the member.
+struct by_value : ranks {
+  std::int64_t untagged_objects() const { return 0; }
+};
+static_assert(oktopk::communicator<by_value>);
 #endif
 
 #ifdef CASE_request_without_size

@@ -5,11 +5,7 @@
 
 #include <oktopk/core/error.hpp>
 
-#include <algorithm>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 using oktopk::fault;
 
@@ -43,6 +39,8 @@ TEST_CASE("a fault is named as it is spelled, and a number beyond the last is un
       {fault::abandoned, "abandoned"},
       {fault::damaged_message, "damaged_message"},
       {fault::caller_failed, "caller_failed"},
+      {fault::not_ascending, "not_ascending"},
+      {fault::index_out_of_range, "index_out_of_range"},
   };
   int number = 0;
   for (auto const& [code, text] : spelled) {
@@ -50,6 +48,18 @@ TEST_CASE("a fault is named as it is spelled, and a number beyond the last is un
     CHECK(oktopk::name(code) == text);
   }
   CHECK(oktopk::name(static_cast<fault>(number)) == "unknown");
+}
+
+TEST_CASE("a list of indices that is wrong is named by rank and position, also after a journey") {
+  using oktopk::detail::fault_report;
+  auto const said = [](fault code) {
+    fault_report const sent{code, std::int64_t(1) << 37};
+    return std::string(fault_report::unpacked(sent.packed(0x3ffff)).as_error("scheme", 3, 100).what());
+  };
+  CHECK(said(fault::not_ascending) ==
+        "oktopk: scheme: rank 3: the index at position 137438953472 is not above the one before");
+  CHECK(said(fault::index_out_of_range) ==
+        "oktopk: scheme: rank 3: the index at position 137438953472 is not in [0, 100)");
 }
 
 TEST_CASE("of faults heard in any order the lowest rank's counts, and what a rank put in before an overflow of sums") {

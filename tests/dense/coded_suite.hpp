@@ -15,12 +15,11 @@ namespace oktopk_tests::dense {
 using oktopk::detail::codec_level;
 
 /// Extremes have the same bits on all ranks, no farther from what is right than one rounding by every rank allows.
-template <class Subject>
-std::string far_from_extremes() {
+inline std::string far_from_extremes_in(maker<float> const& make, std::function<double(double)> const& error_bound) {
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::max, reduction::min}) {
       auto const inputs = rough_inputs<float>(ranks, 301);
-      auto const got = run<Subject>(inputs, op);
+      auto const got = run_made<float>(make, inputs, op);
       auto const right = reduced(inputs, op);
       double largest = 0;
       for (auto const& input : inputs) {
@@ -28,7 +27,7 @@ std::string far_from_extremes() {
           largest = std::max(largest, std::fabs(static_cast<double>(x)));
         }
       }
-      double const bound = (ranks + 1) * Subject::codec().template error_bound<float>(2 * largest);
+      double const bound = (ranks + 1) * error_bound(2 * largest);
       for (auto const& result : got.results) {
         for (std::size_t i = 0; i < right.size(); ++i) {
           if (bits(result) != bits(got.results[0]) || std::fabs(static_cast<double>(result[i] - right[i])) > bound) {
@@ -39,6 +38,12 @@ std::string far_from_extremes() {
     }
   }
   return {};
+}
+
+template <class Subject>
+std::string far_from_extremes() {
+  return far_from_extremes_in(maker_of<Subject, float>(),
+                              [](double largest) { return Subject::codec().template error_bound<float>(largest); });
 }
 
 /// The messages and bytes of a rank. Called with the values of one message after the other.
@@ -72,8 +77,8 @@ struct coded_subject {
   };
 };
 
-/// What holds of `Subject<Codec, Level>` whatever the algorithm, beside what the suite of algorithms finds in sums; `Raw` is that algorithm without a codec. A stable codec
-/// gives the same bits at both levels with these numbers of ranks.
+/// What holds of `Subject<Codec, Level>` whatever the algorithm, beside what the suite of algorithms finds in sums; `Raw`
+/// is that algorithm without a codec. A stable codec gives the same bits at both levels with these numbers of ranks.
 template <template <class, class, class, class> class Algorithm, template <class, codec_level> class Subject, class Raw>
 void check_coded(std::vector<int> const& same_at_both_levels = all_rank_counts) {
   using oktopk::bfloat16;
@@ -101,12 +106,21 @@ void check_coded(std::vector<int> const& same_at_both_levels = all_rank_counts) 
     using coded = Algorithm<execution, counting_any, float, oktopk::coded_wire<block_float>>;
     auto const inputs = rough_inputs<float>(4, 1000);
     auto const expected = run<Raw>(inputs, reduction::sum);
-    auto const as_is = run_with([] { return coded({.cutoff_bytes = 4001}); }, inputs, reduction::sum, true);
+    auto const cut_off_at = [&](std::int64_t bytes) {
+      return run_made<float>(
+          [=] {
+            typename coded::options how;
+            how.cutoff_bytes = bytes;
+            return reducer<float>(std::make_shared<coded>(how));
+          },
+          inputs, reduction::sum, true);
+    };
+    auto const as_is = cut_off_at(4001);
     CHECK(as_is.results == expected.results);
     CHECK(as_is.lost == std::vector<std::vector<float>>(4, std::vector<float>(1000, 0.0F)));
     CHECK(as_is.traffic[0].bytes_sent == expected.traffic[0].bytes_sent);
     CHECK(as_is.bound_words == expected.bound_words);
-    auto const rounded = run_with([] { return coded({.cutoff_bytes = 4000}); }, inputs, reduction::sum, true);
+    auto const rounded = cut_off_at(4000);
     CHECK(rounded.results != expected.results);
     CHECK(rounded.traffic[0].bytes_sent < expected.traffic[0].bytes_sent / 2);
   }

@@ -13,9 +13,12 @@
 #include <oktopk/dense/concept.hpp>
 
 #include <bit>
+#include <functional>
+#include <memory>
 
-// What every dense allreduce is put through beside the suite of tests/algorithm, which sums real numbers by text. A subject has `template <class Comm, class Value> using algorithm`, and
-// `expected(rank, ranks, count)`: the messages and values that it must send.
+// What every dense allreduce is put through beside the suite of tests/algorithm, which sums real numbers by text. A
+// subject has `template <class Comm, class Value> using algorithm`, and `expected(rank, ranks, count)`: the messages and
+// values that it must send.
 namespace oktopk_tests::dense {
 
 using oktopk::reduction;
@@ -46,10 +49,32 @@ struct outcome {
   double bound_words = 0;
 };
 
+/// A dense allreduce of any type, so that the checks are compiled once for all.
+template <class Value>
+struct reducer {
+  template <class Algorithm>
+  explicit reducer(std::shared_ptr<Algorithm> of)
+      : run([of](execution const& exec, counting_any& comm, Value* values, Value* lost, std::int64_t count,
+                 reduction op) { of->run(exec, comm, values, lost, count, op); }),
+        bound_words([of](std::int64_t count, int ranks) { return of->bound_words(count, ranks); }) {}
+
+  std::function<void(execution const&, counting_any&, Value*, Value*, std::int64_t, reduction)> run;
+  std::function<double(std::int64_t, int)> bound_words;
+};
+
+template <class Value>
+using maker = std::function<reducer<Value>()>;
+
+template <class Subject, class Value>
+maker<Value> maker_of() {
+  using algorithm = typename Subject::template algorithm<counting_any, Value>;
+  return [] { return reducer<Value>(std::make_shared<algorithm>()); };
+}
+
 /// Runs the algorithm that `make()` gives on `inputs`, one a rank; `far`: the communicator does not reach the vectors.
-template <class Make, class Value>
-outcome<Value> run_with(Make const& make, std::vector<std::vector<Value>> const& inputs, reduction op, bool with_lost,
-                        bool far = false) {
+template <class Value>
+outcome<Value> run_made(maker<Value> const& make, std::vector<std::vector<Value>> const& inputs, reduction op,
+                        bool with_lost = false, bool far = false) {
   auto const ranks = static_cast<int>(inputs.size());
   outcome<Value> all;
   all.results.resize(inputs.size());
@@ -59,7 +84,7 @@ outcome<Value> run_with(Make const& make, std::vector<std::vector<Value>> const&
     auto const at = static_cast<std::size_t>(inner.rank());
     counting_any comm(unreachable<oktopk::in_process_communicator>(inner, far));
     execution const exec;
-    auto algorithm = make();
+    auto const algorithm = make();
     auto const count = static_cast<std::int64_t>(inputs[at].size());
     auto const values = to_view(inputs[at]);
     // Garbage that must be overwritten.
@@ -83,8 +108,7 @@ outcome<Value> run_with(Make const& make, std::vector<std::vector<Value>> const&
 
 template <class Subject, class Value>
 outcome<Value> run(std::vector<std::vector<Value>> const& inputs, reduction op, bool with_lost = false) {
-  using algorithm = typename Subject::template algorithm<counting_any, Value>;
-  return run_with([] { return algorithm(); }, inputs, op, with_lost);
+  return run_made<Value>(maker_of<Subject, Value>(), inputs, op, with_lost);
 }
 
 template <class Value, class Draw>
@@ -134,13 +158,13 @@ inline std::vector<std::int64_t> lengths(int ranks) {
 }
 
 /// Exact results of whole numbers on every rank, for every operation.
-template <class Subject, class Value>
-std::string wrong_results() {
+template <class Value>
+std::string wrong_results_of(maker<Value> const& make) {
   for (int const ranks : rank_counts) {
     for (std::int64_t const count : lengths(ranks)) {
       for (reduction const op : operations) {
         auto const inputs = whole_inputs<Value>(ranks, count);
-        auto const got = run<Subject>(inputs, op);
+        auto const got = run_made<Value>(make, inputs, op);
         auto const expected = reduced(inputs, op);
         for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
           if (bits(got.results[rank]) != bits(expected)) {
@@ -154,15 +178,21 @@ std::string wrong_results() {
   return {};
 }
 
-/// The same bits as another subject's, of results and of losses; where that is asked, in the same bytes.
-template <class Subject, class Other, class Value>
-std::string unlike_other(std::vector<int> const& numbers_of_ranks, bool in_the_same_bytes = false) {
+template <class Subject, class Value>
+std::string wrong_results() {
+  return wrong_results_of<Value>(maker_of<Subject, Value>());
+}
+
+/// The same bits as another one's, of results and of losses; where that is asked, in the same bytes.
+template <class Value>
+std::string difference_of(maker<Value> const& make, maker<Value> const& make_other,
+                          std::vector<int> const& numbers_of_ranks, bool in_the_same_bytes) {
   for (int const ranks : numbers_of_ranks) {
     for (std::int64_t const count : lengths(ranks)) {
       for (reduction const op : operations) {
         auto const inputs = rough_inputs<Value>(ranks, count);
-        auto const one = run<Subject>(inputs, op, op == reduction::sum);
-        auto const other = run<Other>(inputs, op, op == reduction::sum);
+        auto const one = run_made<Value>(make, inputs, op, op == reduction::sum);
+        auto const other = run_made<Value>(make_other, inputs, op, op == reduction::sum);
         for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
           if (bits(one.results[rank]) != bits(other.results[rank]) || one.lost[rank] != other.lost[rank] ||
               (in_the_same_bytes && one.traffic[rank].bytes_sent != other.traffic[rank].bytes_sent)) {
@@ -176,9 +206,14 @@ std::string unlike_other(std::vector<int> const& numbers_of_ranks, bool in_the_s
   return {};
 }
 
+template <class Subject, class Other, class Value>
+std::string unlike_other(std::vector<int> const& numbers_of_ranks, bool in_the_same_bytes = false) {
+  return difference_of<Value>(maker_of<Subject, Value>(), maker_of<Other, Value>(), numbers_of_ranks,
+                              in_the_same_bytes);
+}
+
 /// Signed zeros, and NaN and infinities of one rank, on every rank with the same bits (NaN as NaN).
-template <class Subject>
-std::string special_values_lost() {
+inline std::string special_values_lost_in(maker<float> const& make) {
   float const nan = std::numeric_limits<float>::quiet_NaN();
   float const inf = std::numeric_limits<float>::infinity();
   for (int const ranks : {2, 3, 8}) {
@@ -189,7 +224,7 @@ std::string special_values_lost() {
         inputs[rank][13] = rank == 1 ? nan : 1.0F;
         inputs[rank][39] = rank == 0 ? (op == reduction::min ? -inf : inf) : 1.0F;
       }
-      auto const got = run<Subject>(inputs, op);
+      auto const got = run_made<float>(make, inputs, op);
       for (auto const& result : got.results) {
         bool const zero_signed = std::signbit(result[0]) == std::signbit(got.results[0][0]) && result[0] == 0;
         bool const max_right = op != reduction::max || !std::signbit(result[0]);
@@ -206,21 +241,21 @@ std::string special_values_lost() {
   return {};
 }
 
-/// Messages and bytes as the formulas have them, and no more than the bound: `Subject::expected` of values, or
-/// `Subject::expected_bytes<Value>` of messages and bytes where values are coded.
-template <class Subject, class Value>
-std::string wrong_volume() {
+template <class Subject>
+std::string special_values_lost() {
+  return special_values_lost_in(maker_of<Subject, float>());
+}
+
+/// Messages and bytes as `expected_of(rank, ranks, count)` has them, and no more than the bound.
+template <class Value>
+std::string
+wrong_volume_of(maker<Value> const& make,
+                std::function<std::pair<std::int64_t, std::int64_t>(int, int, std::int64_t)> const& expected_of) {
   for (int const ranks : rank_counts) {
     for (std::int64_t const count : lengths(ranks)) {
-      auto const got = run<Subject>(rough_inputs<Value>(ranks, count), reduction::sum);
+      auto const got = run_made<Value>(make, rough_inputs<Value>(ranks, count), reduction::sum);
       for (int rank = 0; rank < ranks; ++rank) {
-        std::pair<std::int64_t, std::int64_t> expected;
-        if constexpr (requires { Subject::template expected_bytes<Value>(rank, ranks, count); }) {
-          expected = Subject::template expected_bytes<Value>(rank, ranks, count);
-        } else {
-          sent const all = Subject::expected(rank, ranks, count);
-          expected = {all.messages, all.values * static_cast<std::int64_t>(sizeof(Value))};
-        }
+        auto const expected = expected_of(rank, ranks, count);
         auto const& traffic = got.traffic[static_cast<std::size_t>(rank)]; // of two calls
         std::string const where =
             std::to_string(ranks) + " ranks, " + std::to_string(count) + " values, rank " + std::to_string(rank) + ": ";
@@ -239,15 +274,27 @@ std::string wrong_volume() {
   return {};
 }
 
-/// The same bits where the communicator does not reach the vectors and everything is staged.
+/// By `Subject::expected` of values, or `Subject::expected_bytes<Value>` of messages and bytes where values are coded.
 template <class Subject, class Value>
-std::string wrong_when_staged() {
+std::string wrong_volume() {
+  return wrong_volume_of<Value>(maker_of<Subject, Value>(), [](int rank, int ranks, std::int64_t count) {
+    if constexpr (requires { Subject::template expected_bytes<Value>(rank, ranks, count); }) {
+      return std::pair<std::int64_t, std::int64_t>(Subject::template expected_bytes<Value>(rank, ranks, count));
+    } else {
+      sent const all = Subject::expected(rank, ranks, count);
+      return std::pair(all.messages, all.values * static_cast<std::int64_t>(sizeof(Value)));
+    }
+  });
+}
+
+/// The same bits where the communicator does not reach the vectors and everything is staged.
+template <class Value>
+std::string wrong_when_staged_of(maker<Value> const& make) {
   for (int const ranks : {1, 2, 3, 5, 8, 13}) {
     for (reduction const op : operations) {
       auto const inputs = rough_inputs<Value>(ranks, 301);
-      auto const near_result = run<Subject>(inputs, op);
-      using algorithm = typename Subject::template algorithm<counting_any, Value>;
-      auto const far_result = run_with([] { return algorithm(); }, inputs, op, false, true);
+      auto const near_result = run_made<Value>(make, inputs, op);
+      auto const far_result = run_made<Value>(make, inputs, op, false, true);
       for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
         if (bits(near_result.results[rank]) != bits(far_result.results[rank])) {
           return std::to_string(ranks) + " ranks: other bits on rank " + std::to_string(rank);
@@ -256,6 +303,11 @@ std::string wrong_when_staged() {
     }
   }
   return {};
+}
+
+template <class Subject, class Value>
+std::string wrong_when_staged() {
+  return wrong_when_staged_of<Value>(maker_of<Subject, Value>());
 }
 
 /// All of the above, for an algorithm that loses nothing.
@@ -299,10 +351,9 @@ void each_ring_message(int rank, int ranks, std::int64_t count, std::int64_t pie
 }
 
 /// The same where pairs fold until a power of two is left, vectors of whole grains are halved step by step, and come
-/// back. `keeps_lower(place, step, steps)`.
-template <class KeepsLower, class Message>
-void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t grain, KeepsLower const& keeps_lower,
-                          Message&& message) {
+/// back.
+template <class Message>
+void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t grain, Message&& message) {
   int const steps = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
   int const folded = ranks - (1 << steps);
   bool const in_pair = rank < 2 * folded;
@@ -320,7 +371,7 @@ void each_halving_message(int rank, int ranks, std::int64_t count, std::int64_t 
   std::int64_t end = (count + grain - 1) / grain;
   for (int step = 0; step < steps; ++step) {
     std::int64_t const middle = begin + (end - begin) / 2;
-    bool const lower = keeps_lower(place, step, steps);
+    bool const lower = (place >> (steps - 1 - step)) % 2 == 0;
     message(lower ? values(middle, end) : values(begin, middle));
     (lower ? end : begin) = middle;
     message(values(begin, end)); // on the way back

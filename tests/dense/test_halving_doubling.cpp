@@ -7,7 +7,6 @@
 #include <oktopk/dense/halving_doubling.hpp>
 
 #include <ctime>
-#include <type_traits>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

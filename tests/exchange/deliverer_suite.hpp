@@ -56,7 +56,7 @@ void check_sizes(typename Deliverer::options const& how, std::vector<std::int64_
     for (int call = 0; call < calls; ++call) {
       auto context = call_on(comm, length_of_parts, k, call);
       auto const longest = *std::ranges::max_element(sizes);
-      oktopk::detail::split_and_reduce_result<Format, execution> const reduced{mine.entries, longest, {}, {}, &owned,
+      oktopk::reduced<Format, execution> const reduced{mine.entries, longest, {}, {}, &owned,
                                                                                comm.rank()};
       comm.reset();
       double const bound =

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Compiled with -O3 -ffast-math (tests/CMakeLists.txt), which takes away std::isfinite and comparisons with NaN: options,
+// Compiled with -ffast-math (tests/CMakeLists.txt), which takes away std::isfinite and comparisons with NaN: options,
 // states and gradients that are not finite are refused all the same.
 
 #include "support/catch.hpp"
@@ -10,7 +10,7 @@
 
 #include <oktopk/adam.hpp>
 #include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
@@ -26,7 +26,7 @@ using oktopk::in_process_communicator;
 
 namespace {
 
-using allreduce_type = oktopk::ok_topk<execution, in_process_communicator>;
+using allreduce_type = oktopk::topk_a<execution, in_process_communicator>;
 
 // Patterns that the compiler cannot see.
 double of_pattern(std::uint64_t pattern) {

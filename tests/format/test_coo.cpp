@@ -13,8 +13,8 @@ using oktopk::coo;
 
 namespace {
 
-using formats = std::tuple<coo<float, std::int32_t>, coo<float, std::int64_t>, coo<double, std::int32_t>,
-                           coo<double, std::int64_t>>;
+// Entries of 12 bytes; those of 8 and 16 go through the suites of algorithms.
+using coo_formats = std::tuple<coo<float, std::int64_t>, coo<double, std::int32_t>>;
 
 static_assert(oktopk::sparse_format<coo<>> && oktopk::sparse_format<coo<double, std::int64_t>>);
 static_assert(std::is_same_v<coo<>, coo<float, std::int32_t>>, "two words an entry unless asked otherwise");
@@ -22,12 +22,12 @@ static_assert(oktopk::detail::encodes_on<coo<>, Kokkos::DefaultExecutionSpace>);
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("coo keeps the contract of a format", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo keeps the contract of a format", "", coo_formats) {
   check_format<TestType>();
   round_trip<TestType>(9, {0, std::numeric_limits<typename TestType::index_type>::max()});
 }
 
-TEMPLATE_LIST_TEST_CASE("coo takes an index and a value an entry, no more", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo takes an index and a value an entry, no more", "", coo_formats) {
   auto const entry =
       static_cast<std::int64_t>(sizeof(typename TestType::index_type) + sizeof(typename TestType::value_type));
   CHECK(TestType::max_encoded_bytes(0, {0, 10}) == 0);
@@ -54,7 +54,7 @@ TEST_CASE("formats that do not understand each other have different names") {
   CHECK(names.size() == 4);
 }
 
-TEMPLATE_LIST_TEST_CASE("coo takes no index of a message that lies outside the region", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo takes no index of a message that lies outside the region", "", coo_formats) {
   using index = typename TestType::index_type;
   using value = typename TestType::value_type;
   region const where{1000, 1100};
@@ -72,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("coo takes no index of a message that lies outside the r
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("coo refuses a message that is too short for its entries", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo refuses a message that is too short for its entries", "", coo_formats) {
   CHECK(fault_of_zeros<TestType>(3 * TestType::entry_bytes, 3, {0, 100}) == oktopk::fault::none);
   CHECK(fault_of_zeros<TestType>(3 * TestType::entry_bytes - 1, 3, {0, 100}) == oktopk::fault::damaged_message);
   CHECK(fault_of_zeros<TestType>(-8, 3, {0, 100}) == oktopk::fault::damaged_message);

@@ -14,19 +14,19 @@ using oktopk::coo_or_dense;
 
 namespace {
 
-using formats = std::tuple<coo_or_dense<float, std::int32_t>, coo_or_dense<float, std::int64_t>,
-                           coo_or_dense<double, std::int32_t>, coo_or_dense<double, std::int64_t>>;
+// Entries of 12 bytes; those of 8 and 16 go through the suites of algorithms.
+using coo_or_dense_formats = std::tuple<coo_or_dense<float, std::int64_t>, coo_or_dense<double, std::int32_t>>;
 
 static_assert(oktopk::sparse_format<coo_or_dense<>> && coo_or_dense<>::lossless);
 static_assert(oktopk::detail::encodes_on<coo_or_dense<>, Kokkos::DefaultExecutionSpace>);
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("coo_or_dense keeps the contract of a format", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo_or_dense keeps the contract of a format", "", coo_or_dense_formats) {
   check_format<TestType>();
 }
 
-TEMPLATE_LIST_TEST_CASE("coo_or_dense keeps the sign of every zero where it is dense", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo_or_dense keeps the sign of every zero where it is dense", "", coo_or_dense_formats) {
   using value = typename TestType::value_type;
   region const where{10, 15};
   REQUIRE(TestType::is_dense(4, where));
@@ -38,7 +38,8 @@ TEMPLATE_LIST_TEST_CASE("coo_or_dense keeps the sign of every zero where it is d
   CHECK(same_bits(back.values, sent.values));
 }
 
-TEMPLATE_LIST_TEST_CASE("coo_or_dense takes the smaller of the two, and more for more entries", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo_or_dense takes the smaller of the two, and more for more entries", "",
+                        coo_or_dense_formats) {
   using value = typename TestType::value_type;
   using sparse = coo<value, typename TestType::index_type>;
   region const where{1000, 1100};
@@ -49,7 +50,8 @@ TEMPLATE_LIST_TEST_CASE("coo_or_dense takes the smaller of the two, and more for
   check_bound_grows<TestType>(where, 100);
 }
 
-TEMPLATE_LIST_TEST_CASE("coo_or_dense writes as many entries as it is told, whatever places are filled", "", formats) {
+TEMPLATE_LIST_TEST_CASE("coo_or_dense writes as many entries as it is told, whatever places are filled", "",
+                        coo_or_dense_formats) {
   using value = typename TestType::value_type;
   using index = typename TestType::index_type;
   region const where{10, 15};

@@ -12,20 +12,20 @@ using oktopk::gap16;
 
 namespace {
 
-using formats = std::tuple<gap16<float, std::int32_t>, gap16<float, std::int64_t>, gap16<double, std::int32_t>,
-                           gap16<double, std::int64_t>>;
+// Entries of 12 bytes; those of 8 and 16 go through the suites of algorithms.
+using gap16_formats = std::tuple<gap16<float, std::int64_t>, gap16<double, std::int32_t>>;
 
 static_assert(oktopk::sparse_format<gap16<>> && gap16<>::lossless);
 static_assert(oktopk::detail::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("gap16 keeps the contract of a format", "", formats) {
+TEMPLATE_LIST_TEST_CASE("gap16 keeps the contract of a format", "", gap16_formats) {
   check_format<TestType>();
   round_trip<TestType>(101, {0, std::numeric_limits<typename TestType::index_type>::max()}); // all gaps are long
 }
 
-TEMPLATE_LIST_TEST_CASE("gap16 writes a gap of 65534 short and one of 65535 long", "", formats) {
+TEMPLATE_LIST_TEST_CASE("gap16 writes a gap of 65534 short and one of 65535 long", "", gap16_formats) {
   using index = typename TestType::index_type;
   constexpr std::int64_t each = sizeof(typename TestType::value_type) + 2;
   for (index const gap : {65534, 65535, 65536}) {
@@ -44,7 +44,7 @@ TEST_CASE("gap16 takes 48 bits an entry where coo takes 64") {
 }
 
 TEMPLATE_LIST_TEST_CASE("gap16 takes any bytes: indices stay in the region, and what cannot be is not finite", "",
-                        formats) {
+                        gap16_formats) {
   using index = typename TestType::index_type;
   using value = typename TestType::value_type;
   seeded draw(5);

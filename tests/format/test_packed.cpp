@@ -7,10 +7,8 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 
-#include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <type_traits>
 
 using namespace oktopk_tests;
 using oktopk::packed;

@@ -56,9 +56,9 @@ TEST_CASE("a value codec that is chosen at run time codes as the chosen one") {
     CHECK(any.decode(in, in + bytes, count, back.data()) == in + bytes);
     CHECK((any.is_lossy() || back == values));
   };
-  same(oktopk::exact_values(), {0});
-  same(oktopk::fixed_values<2>(), {1});
-  same(oktopk::sign_values(), {2});
-  CHECK(!chosen_at_run_time{0}.is_lossy());
-  CHECK(chosen_at_run_time{2}.is_lossy());
+  same(oktopk::exact_values(), {{}, 0});
+  same(oktopk::fixed_values<2>(), {{}, 1});
+  same(oktopk::sign_values(), {{}, 2});
+  CHECK(!chosen_at_run_time{{}, 0}.is_lossy());
+  CHECK(chosen_at_run_time{{}, 2}.is_lossy());
 }

@@ -144,7 +144,7 @@ bad_option const bad_option_list[] = {
 
 // Whether it can be put into a case of this algorithm.
 bool fits(bad_option const& one, facts const& about, fuzz_case const& what) {
-  return (!one.of_k || about.selects) && (what.ranks > 1 || !one.of_one_rank()) &&
+  return (!one.of_k || !about.is_dense()) && (what.ranks > 1 || !one.of_one_rank()) &&
          (one.fits == nullptr || one.fits(about, what));
 }
 

@@ -4,9 +4,11 @@
 
 #include "fuzz/draws.hpp"
 
-#include <oktopk/core/error.hpp>
+#include <oktopk/algorithm/concept.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -16,35 +18,15 @@
 
 namespace oktopk_fuzz {
 
-enum class family {
-  ok_topk,
-  topk_a,
-  topk_dsa,
-  gtopk,
-  dense,
-  other, ///< of whose results no check knows more than that nothing is lost
-};
-
 /// How entries are chosen.
 enum class choice {
-  none,      ///< all of them
-  exact,     ///< the k largest
-  reused,    ///< a threshold that is evaluated anew when it is due or its count leaves a band
-  unguarded, ///< the same without the band
-  gathered,  ///< a threshold from a gather of all candidates
-  gaussian,  ///< a threshold from mean and standard deviation
-  chunked,   ///< the largest of each chunk, k in all
-  other,     ///< of which no check knows the rule
-};
-
-/// A selector and its options.
-struct selection_rule {
-  choice how = choice::none;
-  std::int64_t tau_prime = 32;
-  double low = 0;
-  double high = 0;
-  std::int64_t chunk = 0;
-  bool foresees = false; ///< gathers first, and may have to search then
+  none,     ///< all of them
+  exact,    ///< the k largest
+  reused,   ///< a threshold that is evaluated anew when it is due or its count leaves a band
+  gathered, ///< a threshold from a gather of all candidates
+  gaussian, ///< a threshold from mean and standard deviation
+  chunked,  ///< the largest of each chunk, k in all
+  other,    ///< of which no check knows the rule
 };
 
 /// How values are coded.
@@ -86,30 +68,19 @@ struct options {
   std::string text{}; ///< of the object, where it is not that of its subject
 };
 
-/// What is promised of an algorithm with its policies and options, as far as the checks need to know. `subject.hpp` finds
-/// it in the types and options.
+/// The name of a policy, in its text: `sampled` in `sampled (tau 64, most 1.25)`.
+inline std::string policy_in(std::string const& text) {
+  return text.substr(0, text.find(' '));
+}
+
+/// An option in the text of a policy; 0 for one that it does not have.
+double option_in(std::string const& text, std::string const& key);
+
+/// What is promised of an algorithm, as it says itself, with its types and its format: all that the checks know of it.
 struct facts {
   std::string name; ///< the text, or for one without a text any
   bool has_text = false;
-  family kind = family::other;
-  selection_rule local;
-  selection_rule global;
-  bool selects = false; ///< takes a k
-  bool uniform_regions = false;
-  int blocks = 1; ///< of a region, dealt out in turn
-  std::int64_t tau = 1;
-  double partition_rounds = 0; ///< of messages
-  bool checks_regions = false; ///< in each call whose regions are not due, a round more
-  bool early_regions = false;  ///< also due in iterations 1, 2, 4, ... below tau
-  /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
-  std::function<std::vector<int>(int ranks, std::int64_t length, std::int64_t k)> cuts{};
-  bool gather_bounded = false;
-  bool in_ring = false;      ///< parts are gathered in a ring, in pieces of mean size
-  bool paper_gather = false; ///< balances above a ratio, however much that sends
-  bool return_dropped = false;
-  rounding codec = rounding::none; ///< of dense messages, or of sparse ones: any but none
-  int codec_rate = 8;
-  bool repeats = true; ///< the same calls give the same bits; else it goes by the clock
+  oktopk::allreduce_promises promised;
   value_type values;
   int index_bytes = 4;
   bool exact_size = true; ///< of the format: `entry_words()` times the entries is what a message holds
@@ -117,15 +88,27 @@ struct facts {
   std::function<std::int64_t(std::int64_t entries, std::int64_t length)> most_bytes{};
   std::int64_t piece_bytes = 0; ///< the most that a message takes more for each piece that it is cut into
 
+  using order = oktopk::allreduce_promises::order;
+
   double entry_words() const { return (values.bytes + index_bytes) / 4.0; }
-  bool lossless() const { return codec == rounding::none; }
-  /// Whether all that is selected contributes.
-  bool all_contribute() const { return kind == family::topk_a || kind == family::topk_dsa || kind == family::dense; }
+  bool lossless() const { return promised.rounding.empty(); }
+  bool is_dense() const { return !promised.local; }
+  /// Whether a selection among the sums follows, which makes the regions of a state.
+  bool is_ok_topk() const { return promised.sums == order::of_owners && promised.global; }
+  bool returns_dropped() const { return promised.sums == order::of_tree && promised.all_contribute; }
+  /// How messages are coded: those of sums in one of the ways that the checks know, those of entries in any.
+  rounding codec() const;
+  /// The groups that a range of so many of P ranks is cut into by the reduce phase; none: one stage.
+  std::vector<int> cuts(int ranks, std::int64_t length, std::int64_t k) const;
+  int blocks() const { return std::max(static_cast<int>(option_in(promised.partition, "blocks")), 1); }
   /// Whether the checks know which entries are selected.
-  bool knows_selections() const { return kind != family::dense && kind != family::other && local.how != choice::other; }
+  bool knows_selections() const;
   /// Whether they know the update, to the bit.
   bool knows_update() const { return knows_selections() && lossless(); }
 };
+
+/// The rule of a selector; none: all entries.
+choice rule_of(std::optional<oktopk::selection_promises> const& selector);
 
 using numbers = std::vector<double>;
 

@@ -14,7 +14,7 @@ namespace oktopk_fuzz {
 
 /// A selector, and what it did in a call.
 struct selector_call {
-  selection_rule rule;
+  std::optional<oktopk::selection_promises> const& promised;
   bool trims = false; ///< whether it leaves out what it has beyond k
   selector_numbers const& before;
   selector_numbers const& after;
@@ -119,7 +119,7 @@ inline entries choose_of_chunks(entries const& from, std::int64_t chunk, std::in
 /// where it is a Gaussian one. One that has an age says whether it looked for the exact threshold, and carries it on.
 inline entries choose(selector_call const& call, fuzz_case const& what, std::int64_t iteration, entries const& from) {
   std::int64_t const k = what.k;
-  auto const& [how, tau_prime, low, high, chunk, foresees] = call.rule;
+  choice const how = rule_of(call.promised);
   if (how == choice::gaussian) {
     return choose_gaussian(what.values, from, k, call.selected);
   }
@@ -127,18 +127,19 @@ inline entries choose(selector_call const& call, fuzz_case const& what, std::int
     return {};
   }
   if (how == choice::chunked) {
-    return choose_of_chunks(from, chunk, k);
+    return choose_of_chunks(from, static_cast<std::int64_t>(option_in(call.promised->rule, "chunk")), k);
   }
   bool const has_age = how != choice::exact;
   char const* const check = call.trims ? "local_selection" : "global_threshold";
-  if (has_age && call.before.evaluated >= 0 && iteration - call.before.evaluated < tau_prime) {
+  if (has_age && call.before.evaluated >= 0 &&
+      static_cast<double>(iteration - call.before.evaluated) < option_in(call.promised->rule, "tau'")) {
     entries const reused = at_least(from, call.before.threshold);
     auto const count = static_cast<double>(reused.size());
     auto const wanted = static_cast<double>(k);
-    if (how != choice::reused || (count >= low * wanted && count <= high * wanted)) {
+    if (how != choice::reused || (count >= call.promised->low * wanted && count <= call.promised->high * wanted)) {
       expect(!call.reevaluated, check, "the threshold was evaluated though it was neither due nor stale");
       expect(call.after.threshold == call.before.threshold, check, "the threshold has changed");
-      bool const trimmed = call.trims && how == choice::reused && std::isfinite(high) && count > wanted;
+      bool const trimmed = call.trims && std::isfinite(call.promised->high) && count > wanted;
       return trimmed ? top(reused, k) : reused;
     }
   }

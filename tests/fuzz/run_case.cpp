@@ -99,7 +99,7 @@ public:
       });
     }
     mine_ = make(what_.how, what_.learning_rate);
-    std::int64_t const k = of_.about.selects ? what_.k : what_.how.length;
+    std::int64_t const k = of_.about.is_dense() ? what_.how.length : what_.k;
     expect(mine_->k() == k, "k", "k is ", mine_->k(), " instead of ", k);
     for (int call = 0; call < static_cast<int>(what_.calls.size()); ++call) {
       check_at("call " + std::to_string(call), [&] {
@@ -170,7 +170,7 @@ private:
     if (what_.feeds_back()) {
       keep_residual(records[0]);
     }
-    if (replica_ && !records[0].threw() && of_.about.repeats) {
+    if (replica_ && !records[0].threw() && of_.about.promised.repeats) {
       records.push_back(perform(*replica_, given, replica_weights_));
     }
     recorder_.tell(rank_, std::move(records), [&](auto all) { check(std::move(all)); });

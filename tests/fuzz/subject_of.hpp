@@ -10,8 +10,6 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/exchange/balance.hpp>
-#include <oktopk/exchange/foreseen.hpp>
-#include <oktopk/exchange/radix.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <algorithm>
@@ -19,155 +17,25 @@
 #include <cstring>
 #include <functional>
 #include <sstream>
-#include <string_view>
 #include <type_traits>
 #include <variant>
 
-// Subjects of all types: what is promised of an algorithm, found in its type and options; its state in numbers; and
-// `participant` over any algorithm.
+// Subjects of all types: what an algorithm says of itself; its state in numbers; and `participant` over any algorithm.
 namespace oktopk_fuzz {
 
 using oktopk_tests::execution;
 using oktopk_tests::memory;
 
-/// The rule of the selector of this name.
-template <class Policy>
-selection_rule rule_of(std::string_view name, Policy const& how) {
-  constexpr std::pair<std::string_view, choice> names[] = {
-      {"exact", choice::exact},       {"reused_threshold", choice::reused},
-      {"gaussian", choice::gaussian}, {"unguarded_threshold", choice::unguarded},
-      {"chunked", choice::chunked},   {"gathered_threshold", choice::gathered}};
-  selection_rule rule{.how = choice::other};
-  for (auto const& [each, which] : names) {
-    rule.how = each == name ? which : rule.how;
-  }
-  if (name == oktopk::foreseen<>::name()) {
-    rule.how = choice::exact;
-    rule.foresees = true;
-  }
-  if constexpr (requires { how.tau_prime; }) {
-    rule.tau_prime = how.tau_prime;
-  }
-  if constexpr (requires { how.high; }) {
-    rule.low = how.low;
-    rule.high = how.high;
-  }
-  if constexpr (requires { how.chunk; }) {
-    rule.chunk = how.chunk;
-    rule.how = how.per_chunk == 0 ? rule.how : choice::other;
-  }
-  return rule;
-}
-
-/// `of_type`: the name of the selector, where the options are not those of one of several.
-template <class Policy>
-selection_rule rule_of_options(std::string_view of_type, Policy const& how) {
-  if constexpr (requires { how.chosen; }) {
-    return std::visit([]<class One>(One const& one) { return rule_of(std::string(One::type::name()), one.options); },
-                      how.chosen);
-  } else {
-    return rule_of(of_type, how);
-  }
-}
-
-template <class Schedule>
-void take_schedule(facts& about, Schedule const& how) {
-  if constexpr (requires { how.chosen; }) {
-    std::visit([&](auto const& one) { take_schedule(about, one.options); }, how.chosen);
-  } else if constexpr (requires { how.radix; }) {
-    about.cuts = [how](int ranks, std::int64_t length, std::int64_t k) {
-      return oktopk::radix(how).groups(ranks, length, k);
-    };
-  }
-}
-
-template <class Partition>
-void take_partition(facts& about, Partition const& how) {
-  if constexpr (requires { how.chosen; }) {
-    std::visit([&](auto const& one) { take_partition(about, one.options); }, how.chosen);
-  } else if constexpr (requires { how.tau; }) {
-    about.tau = how.tau;
-    about.partition_rounds = 1;
-    if constexpr (requires { how.most; }) {
-      about.partition_rounds += 131; // two of evening, 128 more, and the one that finds them uneven
-      about.checks_regions = true;
-      about.early_regions = true;
-    }
-  } else {
-    about.uniform_regions = true;
-    about.blocks = how.blocks;
-  }
-}
-
-template <class Gather>
-void take_gather(facts& about, Gather const& how) {
-  if constexpr (requires { how.chosen; }) {
-    std::visit([&](auto const& one) { take_gather(about, one.options); }, how.chosen);
-  } else if constexpr (requires { how.bound_sent; }) {
-    about.gather_bounded = how.bound_sent;
-  } else {
-    about.paper_gather = requires { how.ratio; };
-    about.gather_bounded = about.in_ring = !about.paper_gather;
-  }
-}
-
-/// The word between two parts of a text.
-inline std::string between(std::string const& text, std::string const& before, char after) {
-  auto const at = text.find(before);
-  return at == text.npos ? "" : text.substr(at + before.size(), text.find(after, at) - at - before.size());
-}
-
-/// What is promised of an algorithm with these options.
+/// What is promised of an algorithm with these options, as it says itself.
 template <class Allreduce>
 facts facts_of(std::string name, typename Allreduce::options const& how) {
-  std::string const state = Allreduce::state_type::type_name();
   facts about;
   about.name = std::move(name);
+  about.promised = Allreduce::promises(how);
   about.values = type_of<typename Allreduce::value_type>();
   about.index_bytes = sizeof(typename Allreduce::index_type);
-  about.repeats = state != "automatic";
-  about.selects = requires { how.k; };
-  if constexpr (requires { how.local_select; }) {
-    std::string const one = between(state, "local selection (", ',');
-    about.local = rule_of_options(one.empty() ? between(state, "(local ", ',') : one, how.local_select);
-  }
-  if constexpr (requires { how.deliver; }) {
-    about.kind = family::ok_topk;
-    about.global = rule_of_options(between(state, "global ", ','), how.deliver.global_select);
-    take_partition(about, how.partition);
-    take_schedule(about, how.schedule);
-    take_gather(about, how.deliver.gather);
-  } else if constexpr (requires { how.return_dropped; }) {
-    about.kind = family::gtopk;
-    about.return_dropped = how.return_dropped;
-  } else if constexpr (requires { how.schedule; }) {
-    about.kind = family::topk_dsa;
-  } else if constexpr (requires { how.format; }) {
-    about.kind = family::topk_a;
-  } else if constexpr (!requires { how.k; }) {
-    about.kind = family::dense;
-    std::string const coding = Allreduce::coding();
-    constexpr std::pair<std::string_view, rounding> names[] = {{"bfloat16", rounding::bfloat16},
-                                                               {"float16", rounding::float16},
-                                                               {"block_float", rounding::block_float},
-                                                               {"zfp", rounding::zfp}};
-    about.codec = coding.empty() ? rounding::none : rounding::other;
-    for (auto const& [each, which] : names) {
-      about.codec =
-          coding.ends_with(" of " + std::string(each)) || coding.find(" of " + std::string(each) + " ") != coding.npos
-              ? which
-              : about.codec;
-    }
-    if constexpr (requires { how.reduce.codec.rate; }) {
-      about.codec_rate = how.reduce.codec.rate;
-    }
-  }
-  if constexpr (requires { how.sums; }) { // a choice of schemes, some of which round
-    about.codec = how.sums == std::remove_cvref_t<decltype(how.sums)>::rounded ? rounding::other : rounding::none;
-  }
-  if constexpr (requires { how.format.exact_size; }) {
+  if constexpr (requires { how.format; }) {
     using format = std::remove_cvref_t<decltype(how.format)>;
-    about.codec = oktopk::detail::is_lossy(how.format) ? rounding::other : rounding::none;
     about.exact_size = format::exact_size;
     about.most_bytes = [format = how.format](std::int64_t count, std::int64_t length) {
       return static_cast<std::int64_t>(format.max_encoded_bytes(count, {0, length}));
@@ -396,6 +264,8 @@ private:
   std::optional<oktopk::sgd<algorithm>> sgd_;
   std::optional<numbers> seen_;
 };
+
+extern template class any_participant<float, std::int32_t>; // in subjects.cpp
 
 /// A subject that is made so. `states` is that of the algorithm inside.
 template <class Value, class Index>

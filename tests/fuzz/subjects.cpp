@@ -10,6 +10,8 @@
 
 namespace oktopk_fuzz {
 
+template class any_participant<float, std::int32_t>;
+
 namespace {
 
 /// Sink of a visit of the catalogue: what is promised of the algorithm that a text names.

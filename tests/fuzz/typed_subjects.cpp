@@ -5,11 +5,15 @@
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/codec/block_float.hpp>
+#include <oktopk/exchange/foreseen.hpp>
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/gaussian.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/codec/zfp.hpp>
 #endif
@@ -35,28 +39,23 @@ using coded_ring = oktopk::dense_ring_chunked<execution, C, Value, i32, oktopk::
 
 std::vector<subject> typed_subjects() {
   using namespace oktopk;
-  using wide = coo<double, i64>;
-  using narrow = coo<double, i32>; // entries of 12 bytes
+  using wide = coo<double, i64>;   // entries of 16 bytes
+  using narrow = coo<double, i32>; // of 12 bytes
   using reused = reused_threshold;
+  // Values of 64 bits through each scheme, indices of 64 bits, policies that are no `one_of`; of the last a stage of each
+  // kind, and selectors that the catalogue does not offer with these schemes.
   return {
-      typed_subject<ok_topk<coo<>, reused, reused>>("typed ok_topk",
-                                                    {.local_select = {.tau_prime = 3}, .partition = {.tau = 4}}),
-      typed_subject<dense_ring<execution, C>>("typed dense"),
-      typed_subject<with<topk_a, coo<>, reused>>("topk_a of reused", {.local_select = {.tau_prime = 3}}),
-      typed_subject<with<topk_dsa, coo_or_dense<>, reused>>("topk_dsa of reused", {.schedule = {.bucket = 2}}),
-      typed_subject<with<gtopk, coo<>, reused>>("gtopk of reused", {.local_select = {.tau_prime = 2}}),
-      typed_subject<ok_topk<wide, reused, reused>>("ok_topk double int64", {.local_select = {.tau_prime = 3},
-                                                                            .partition = {.tau = 4},
-                                                                            .schedule = {.bucket = 100},
-                                                                            .deliver = {.global_select = {.tau_prime = 3}}}),
-      typed_subject<ok_topk<narrow, unguarded_threshold, exact, oktopk::balanced>>(
-          "ok_topk double int32", {.local_select = {.tau_prime = 3}, .partition = {.tau = 2}}),
-      typed_subject<ok_topk<packed<double, i64>, gaussian, exact, uniform>>("ok_topk double packed"),
-      typed_subject<with<topk_dsa, coo_or_dense<double, i32>>>("topk_dsa double int32"),
-      typed_subject<with<gtopk, narrow>>("gtopk double int32"),
-      typed_subject<with<topk_a, narrow>>("topk_a double int32"),
-      typed_subject<gaussian_k<execution, C, wide>>("gaussian_k double int64"),
-      typed_subject<random_mask<execution, C, with_format<wide>>>("random_mask double int64"),
+      typed_subject<ok_topk<wide, reused, reused, sampled, radix>>(
+          "ok_topk double int64",
+          {.local_select = {.tau_prime = 3}, .partition = {.tau = 4}, .deliver = {.global_select = {.tau_prime = 3}}}),
+      typed_subject<ok_topk<narrow, unguarded_threshold, foreseen<>, uniform>>(
+          "ok_topk double int32", {.local_select = {.tau_prime = 3}, .partition = {.blocks = 3}}),
+      typed_subject<ok_topk<packed<double, i64>, gaussian, exact, balanced>>(
+          "ok_topk double packed", {.partition = {.tau = 2}, .schedule = {.bucket = 100}}),
+      typed_subject<with<topk_a, narrow, reused>>("topk_a double int32", {.local_select = {.tau_prime = 3}}),
+      typed_subject<with<topk_dsa, coo_or_dense<double, i32>, reused>>("topk_dsa double int32",
+                                                                       {.schedule = {.bucket = 2}}),
+      typed_subject<with<gtopk, wide, reused>>("gtopk double int64", {.local_select = {.tau_prime = 2}}),
       typed_subject<dense_bfloat16<execution, C, double, i32>>("dense_bfloat16 double"),
       typed_subject<coded_ring<double, block_float>>("ring_chunked double block_float"),
 #ifdef OKTOPK_TESTS_WITH_ZFP

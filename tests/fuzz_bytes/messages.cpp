@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <memory>
 #include <utility>
 
 namespace oktopk_fuzz {

@@ -14,8 +14,6 @@
 #include <oktopk/mpi.hpp>
 
 #include <array>
-#include <chrono>
-#include <memory>
 #include <new>
 #include <stdexcept>
 

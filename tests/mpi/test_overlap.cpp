@@ -14,7 +14,6 @@
 #include <oktopk/mpi.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 using namespace oktopk_tests;

@@ -7,8 +7,6 @@
 
 #include <oktopk/mpi.hpp>
 
-#include <chrono>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::mpi_communicator;

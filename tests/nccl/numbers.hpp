@@ -6,9 +6,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <cstddef>
-#include <span>
-
 // Numbers in the memory of a device, and messages of them.
 namespace oktopk_tests {
 

@@ -26,8 +26,6 @@
 #endif
 
 #include <array>
-#include <chrono>
-#include <optional>
 
 using namespace oktopk_tests;
 

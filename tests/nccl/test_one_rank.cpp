@@ -13,11 +13,6 @@
 #include <oktopk/comm/self.hpp>
 #include <oktopk/nccl.hpp>
 
-#include <chrono>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

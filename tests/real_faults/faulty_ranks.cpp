@@ -24,16 +24,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <new>
 #include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 namespace {
 

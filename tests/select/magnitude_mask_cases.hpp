@@ -7,8 +7,6 @@
 #include <oktopk/select/kernel/source.hpp>
 
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <vector>
 

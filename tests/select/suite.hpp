@@ -16,13 +16,14 @@
 // What every selector must pass: include this, name the type, and call `check_selector` in a test case.
 namespace oktopk_tests::selecting {
 
-/// What a selector promises beyond the contract that all of them keep.
-struct promises {
-  bool exactly_k = false;    ///< min(k, n) entries in every call
+/// How a selector is tried.
+struct scope {
   bool several_ranks = true; ///< all ranks together select as one rank would that has everything
-  bool by_magnitude = true;  ///< the largest; else any of them, as long as all values are finite
   std::int64_t chunk = 0;    ///< selects in each chunk of so many values by itself; 0 where it selects among all
 };
+
+/// What it promises itself beyond the contract that all of them keep, and how it is tried.
+struct promises : oktopk::selection_promises, scope {};
 
 /// A selector's state as a checkpoint holds it.
 template <class State>
@@ -79,8 +80,7 @@ sparse_vector<Value> entries_at(std::vector<std::int64_t> const& indices, std::v
 }
 
 /// Promises 1 to 4, of a selection of k from these values by all ranks together: it is ascending and unique; by one
-/// threshold, with ties to the lower index, where it goes by magnitude; exactly k where that is promised; nothing where
-/// k is 0; all that is not finite, or k of them. With chunks, one threshold for each of them; and of what is not
+/// threshold, with ties to the lower index, where the largest are promised; as many as are promised; nothing where k is 0; all that is not finite, or k of them. With chunks, one threshold for each of them; and of what is not
 /// finite, something.
 template <class Value>
 void check_chosen(sparse_vector<Value> const& chosen, std::vector<Value> const& values, std::int64_t k,
@@ -88,14 +88,17 @@ void check_chosen(sparse_vector<Value> const& chosen, std::vector<Value> const& 
   auto const size = static_cast<std::int64_t>(values.size());
   REQUIRE(chosen.size() <= size);
   CHECK((k > 0 || chosen.size() == 0));
-  CHECK((!given.exactly_k || chosen.size() == std::min(k, size)));
+  auto const wanted = static_cast<double>(k);
+  auto const count = static_cast<double>(chosen.size());
+  CHECK((chosen.size() == size || count >= given.low * wanted));
+  CHECK((k == 0 || count <= given.high * wanted));
   auto const not_finite = [](Value x) { return !std::isfinite(x); };
   std::int64_t const lost = std::min<std::int64_t>(k, std::count_if(values.begin(), values.end(), not_finite));
   auto const& indices = chosen.indices;
   CHECK(std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<>()) == indices.end());
-  CHECK(same(chosen, given.chunk > 0                  ? largest_of_chunks(values, given.chunk, chosen)
-                     : given.by_magnitude || lost > 0 ? largest(values, chosen.size())
-                                                      : entries_at(indices, values)));
+  CHECK(same(chosen, given.chunk > 0             ? largest_of_chunks(values, given.chunk, chosen)
+                     : given.largest || lost > 0 ? largest(values, chosen.size())
+                                                 : entries_at(indices, values)));
   CHECK((given.chunk > 0 || chosen.size() >= lost));
   CHECK((lost == 0 || std::any_of(chosen.values.begin(), chosen.values.end(), not_finite)));
 }
@@ -253,9 +256,11 @@ void check_types(Selector const& selector, promises const& given) {
   }
 }
 
-/// All that `selector` promises, and what is promised beside; see there.
+/// All that `selector` promises; see there.
 template <class Selector>
-void check_selector(Selector const& selector = Selector(), promises const& given = {}) {
+void check_selector(Selector const& selector = Selector(), scope const& tried = {}) {
+  promises const given{selector.promises(), tried};
+  CHECK(given.rule == std::string(selector.describe()));
   static_assert(oktopk::detail::has_selector_options<Selector> && oktopk::detail::bounds_its_selection<Selector>);
   static_assert(oktopk::detail::carries_state<Selector> && std::copy_constructible<Selector>);
   CHECK(std::string(selector.problem()).empty());

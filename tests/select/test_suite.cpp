@@ -13,12 +13,12 @@
 using namespace oktopk_tests;
 
 TEST_CASE("exact is a selector") {
-  check_selector(oktopk::exact(), {.exactly_k = true});
+  check_selector(oktopk::exact());
 }
 
 TEST_CASE("reused_threshold is a selector") {
   check_selector(oktopk::reused_threshold({.tau_prime = 3}));
-  check_selector(oktopk::reused_threshold({.tau_prime = 1}), {.exactly_k = true});
+  check_selector(oktopk::reused_threshold({.tau_prime = 1}));
 }
 
 TEST_CASE("unguarded_threshold is a selector") {
@@ -30,8 +30,8 @@ TEST_CASE("gaussian is a selector of one rank") {
 }
 
 TEST_CASE("chunked is a selector of one rank") {
-  check_selector(oktopk::chunked(), {.exactly_k = true, .several_ranks = false});
-  check_selector(oktopk::chunked({.chunk = 64}), {.exactly_k = true, .several_ranks = false, .chunk = 64});
+  check_selector(oktopk::chunked(), {.several_ranks = false, .chunk = 4096});
+  check_selector(oktopk::chunked({.chunk = 64}), {.several_ranks = false, .chunk = 64});
   check_selector(oktopk::chunked({.chunk = 100, .per_chunk = 3}), {.several_ranks = false, .chunk = 100});
 }
 
@@ -40,5 +40,5 @@ TEST_CASE("gathered_threshold is a selector of several ranks") {
 }
 
 TEST_CASE("foreseen is a selector, also where nothing is gathered before") {
-  check_selector(oktopk::detail::foreseen_search(), {.exactly_k = true});
+  check_selector(oktopk::detail::foreseen_search());
 }

@@ -6,8 +6,6 @@
 
 #include <oktopk/select/kernel/compact.hpp>
 
-#include <type_traits>
-
 // The kernels that select on a device, in every form of a warp: also on a host, where one thread plays each.
 using namespace oktopk_tests;
 using oktopk::detail::magnitude_bits;

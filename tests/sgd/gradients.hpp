@@ -4,18 +4,21 @@
 
 #include "algorithm/record.hpp"
 
-#include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/core/checkpoint.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/policies.hpp>
 
 #include <sstream>
 
 namespace oktopk_tests {
 
-using algorithm = oktopk::ok_topk<execution, oktopk::in_process_communicator>;
-using dropping = oktopk::gtopk<execution, oktopk::in_process_communicator>;
-using everything = oktopk::dense<execution, oktopk::in_process_communicator>;
+/// What trainings are tested over: any algorithm, by its text. That it gives what the typed one does is tested elsewhere.
+using any = oktopk::any_allreduce<execution>;
+
+inline any over(oktopk::in_process_communicator const& comm, std::string const& text,
+                oktopk::gradient_size const& size) {
+  return oktopk::make_allreduce(execution(), comm, text, size);
+}
 
 /// The gradient of a rank in an iteration, correlated between ranks and iterations; the same in every run.
 template <std::int64_t Length, int Ranks>
@@ -31,6 +34,23 @@ std::string saved_bytes(State const& state) {
   std::ostringstream file;
   oktopk::save(file, state);
   return file.str();
+}
+
+struct chosen_selectors : oktopk::default_policies {
+  using local_selector = oktopk::catalogue::any_local_selector;
+  using deliverer = oktopk::catalogue::any_deliverer;
+};
+
+/// What the catalogue's `ok_topk` saves.
+using state_of_ok_topk = oktopk::ok_topk<execution, oktopk::any_communicator, chosen_selectors>::state_type;
+
+/// Changes what an `any` has saved of an algorithm with that state.
+template <class State, class Change>
+void change_inside(any::state_type& saved, Change const& change) {
+  std::istringstream file(std::string(saved.checkpoint.begin(), saved.checkpoint.end()));
+  auto inside = oktopk::load<State>(file);
+  change(inside);
+  saved.checkpoint = oktopk::detail::checkpoint_of(inside);
 }
 
 } // namespace oktopk_tests

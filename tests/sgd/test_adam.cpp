@@ -30,8 +30,8 @@ constexpr auto* gradient_of = &correlated_gradient<length, ranks>;
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gradient") {
-  oktopk::adam<everything>::options const how{.learning_rate = 0.01, .weight_decay = 0.1};
-  everything allreduce(execution(), comm, {.length = length});
+  oktopk::adam<any>::options const how{.learning_rate = 0.01, .weight_decay = 0.1};
+  any allreduce = over(comm, "dense", {.length = length});
   oktopk::adam optimizer(allreduce, how);
   auto const size = static_cast<std::size_t>(length);
   auto const weights = to_view(std::vector<float>(size, 1));
@@ -67,8 +67,8 @@ TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gr
 TEST_CASE("Adam over a sparse allreduce: weights are equal on all ranks, and a restart gives the same bits") {
   std::vector<std::vector<float>> weights_of(ranks);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    algorithm one(execution(), comm, {.length = length, .k = 30});
-    algorithm other(execution(), comm, {.length = length, .k = 30});
+    any one = over(comm, "ok_topk", {.length = length, .k = 30});
+    any other = over(comm, "ok_topk", {.length = length, .k = 30});
     oktopk::adam going_on(one, {});
     oktopk::adam resumed(other, {.learning_rate = 1});
     auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
@@ -94,10 +94,10 @@ TEST_CASE("Adam over a sparse allreduce: weights are equal on all ranks, and a r
 }
 
 TEST_CASE("options of Adam that make no sense, or differ, are an error on every rank") {
-  auto const refuse = [](oktopk::adam<algorithm>::options const& of_rank_1, fault expected) {
+  auto const refuse = [](oktopk::adam<any>::options const& of_rank_1, fault expected) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      algorithm allreduce(execution(), comm, {.length = length, .k = 30});
-      auto const how = comm.rank() == 1 ? of_rank_1 : oktopk::adam<algorithm>::options{};
+      any allreduce = over(comm, "ok_topk", {.length = length, .k = 30});
+      auto const how = comm.rank() == 1 ? of_rank_1 : oktopk::adam<any>::options{};
       CHECK(outcome_of([&] { oktopk::adam optimizer(allreduce, how); }).code == expected);
     });
   };
@@ -115,7 +115,7 @@ TEST_CASE("options of Adam that make no sense, or differ, are an error on every 
 
 TEST_CASE_ON(comm, ranks,
              "an average whose square overflows is named on every rank, nothing has changed, and training goes on") {
-  algorithm allreduce(execution(), comm, {.length = length, .k = 30});
+  any allreduce = over(comm, "ok_topk", {.length = length, .k = 30});
   oktopk::adam optimizer(allreduce, {.feedback = {.momentum = 0.5}});
   auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
   optimizer.step(weights, to_view(gradient_of(comm.rank(), 0)));
@@ -143,7 +143,7 @@ TEST_CASE_ON(comm, ranks,
 
 TEST_CASE_ON(comm, ranks,
              "weights of a wrong length, or a damaged state, are an error on every rank, and nothing has changed") {
-  algorithm allreduce(execution(), comm, {.length = length, .k = 30});
+  any allreduce = over(comm, "ok_topk", {.length = length, .k = 30});
   oktopk::adam optimizer(allreduce, {});
   auto const gradient = to_view(gradient_of(comm.rank(), 0));
   auto const wrong = comm.rank() == 1 ? length + 1 : length;

@@ -1,21 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "sgd/gradients.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/instances.hpp"
 
-#include <oktopk/allreduce.hpp>
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/sgd.hpp>
 
-// How an optimizer is made: without template arguments, with or without an instance of its own, and never as a copy.
+// How an optimizer is made over typed algorithms: without template arguments, with or without an instance of its own, and
+// never as a copy.
 namespace test_of_construction {
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
 namespace {
+
+using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
+using everything = oktopk::dense<execution, in_process_communicator>;
 
 // A copy would share the vectors of the original.
 static_assert(!std::is_copy_constructible_v<oktopk::sgd<algorithm>>);

@@ -8,10 +8,6 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/algorithm/topk_dsa.hpp>
-#include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/fixed.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <cstring>
@@ -29,8 +25,6 @@ namespace {
 constexpr std::int64_t length = 600;
 constexpr int ranks = 3;
 constexpr int iterations = 6;
-
-using rounding_to_signs = oktopk::packed<float, std::int32_t, oktopk::sign_values>;
 
 constexpr auto* gradient_of = &correlated_gradient<length, ranks>;
 
@@ -52,17 +46,17 @@ struct half_of_float {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("residuals and averages add up to the gradients, of which withheld ranges take no part", "",
-                   algorithm, dropping, (oktopk::topk_a<execution, in_process_communicator>),
-                   (oktopk::topk_dsa<execution, in_process_communicator>),
-                   (oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<rounding_to_signs>>)) {
+TEST_CASE("residuals and averages add up to the gradients, of which withheld ranges take no part") {
+  std::string const text =
+      GENERATE(as<std::string>(), "ok_topk", "gtopk", "topk_a", "topk_dsa", "ok_topk(format=packed(values=sign))");
   std::vector<oktopk::detail::entry_range> const withheld{{100, 180}, {180, 181}, {590, length}};
   std::vector<double> went_in(static_cast<std::size_t>(length));
   std::vector<double> came_out(static_cast<std::size_t>(length));
   double const momentum = GENERATE(0.0, 0.9);
   std::int64_t const k = GENERATE(20, 590); // or so many that zeros are selected as well
+  CAPTURE(text, momentum, k);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    TestType allreduce(execution(), comm, {.length = length, .k = k});
+    any allreduce = over(comm, text, {.length = length, .k = k});
     error_feedback feedback(allreduce, {.momentum = momentum, .factor_masking = false});
     auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
     std::vector<double> velocity(static_cast<std::size_t>(length));
@@ -108,8 +102,8 @@ TEMPLATE_TEST_CASE("residuals and averages add up to the gradients, of which wit
 }
 
 TEST_CASE_ON(comm, ranks, "a step of sgd is a call of error feedback and a subtraction of the averages, at any rate") {
-  algorithm one(execution(), comm, {.length = length, .k = 20});
-  algorithm other(execution(), comm, {.length = length, .k = 20});
+  any one = over(comm, "ok_topk", {.length = length, .k = 20});
+  any other = over(comm, "ok_topk", {.length = length, .k = 20});
   oktopk::sgd optimizer(one, {.learning_rate = 7});
   error_feedback feedback(other);
   auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
@@ -134,8 +128,8 @@ TEST_CASE_ON(comm, ranks, "a step of sgd is a call of error feedback and a subtr
 }
 
 TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as the same numbers in float are") {
-  algorithm one(execution(), comm, {.length = length, .k = 20});
-  algorithm other(execution(), comm, {.length = length, .k = 20});
+  any one = over(comm, "ok_topk", {.length = length, .k = 20});
+  any other = over(comm, "ok_topk", {.length = length, .k = 20});
   error_feedback narrow(one);
   error_feedback wide(other);
   for (int iteration = 0; iteration < iterations; ++iteration) {
@@ -161,7 +155,7 @@ TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on e
   auto const check = [=](std::string const& what, fault code, auto const& fail, std::string const& words = "") {
     CAPTURE(what, clip_norm);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+      any allreduce = over(comm, "ok_topk", {.length = length, .k = 20});
       error_feedback feedback(allreduce, {.momentum = 0.9, .clip_norm = clip_norm});
       feedback(to_view(gradient_of(comm.rank(), 0)));
       auto const before = feedback.state();
@@ -193,7 +187,7 @@ TEST_CASE("a hook that throws on one rank ends the call on all, with its fault, 
   auto const check = [](auto const& thrown, fault code) { // `code` on the other ranks
     std::vector<std::string> heard(ranks);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+      any allreduce = over(comm, "ok_topk", {.length = length, .k = 20});
       error_feedback feedback(allreduce);
       if (comm.rank() == 2) {
         feedback.before_allreduce([&](auto) { throw thrown; });

@@ -10,10 +10,7 @@
 
 #include <oktopk/adam.hpp>
 #include <oktopk/bucketed.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
-
-#include <sstream>
 
 namespace test_of_extreme_gradients {
 
@@ -38,10 +35,8 @@ std::vector<float> gradient_of(double most, int rank, int step) {
   return gradient;
 }
 
-using any = oktopk::any_allreduce<execution>;
-
 any made(in_process_communicator const& comm, std::string const& text) {
-  return oktopk::make_allreduce(execution(), comm, text, {.length = length, .k = 4});
+  return over(comm, text, {.length = length, .k = 4});
 }
 
 /// The object under test, with all that it needs; `step` is one step of a training, `state` and `restore` are its own.

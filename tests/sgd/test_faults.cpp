@@ -7,7 +7,7 @@
 #include "support/collect.hpp"
 #include "support/generators.hpp"
 
-#include <oktopk/allreduce.hpp>
+#include <oktopk/algorithm/dense.hpp>
 #include <oktopk/sgd.hpp>
 
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
@@ -32,13 +32,10 @@ Kokkos::View<float const*, memory> as_input(std::vector<float> const& values) {
 }
 
 /// An optimiser with all it needs, on one rank.
-template <class Allreduce>
 struct training {
-  using options = typename Allreduce::options;
-
-  training(in_process_communicator comm, options const& how)
-      : rank(comm.rank()), allreduce(execution(), comm, how), optimizer(execution(), allreduce, {.learning_rate = 0.1}),
-        weights(to_view(std::vector<float>(length, 0.5F))) {}
+  training(in_process_communicator comm, std::string const& text)
+      : rank(comm.rank()), allreduce(over(comm, text, {.length = length})),
+        optimizer(execution(), allreduce, {.learning_rate = 0.1}), weights(to_view(std::vector<float>(length, 0.5F))) {}
 
   void step(int iteration) { optimizer.step(weights, as_input(gradient_of(rank, iteration))); }
 
@@ -46,23 +43,18 @@ struct training {
   auto all_state() const { return std::pair(bits(to_vector(weights)), saved_bytes(optimizer.state())); }
 
   int rank;
-  Allreduce allreduce;
-  oktopk::sgd<Allreduce> optimizer;
+  any allreduce;
+  oktopk::sgd<any> optimizer;
   Kokkos::View<float*, memory> weights;
 };
 
-algorithm::options sparse_options() {
-  return {.length = length, .k = 12, .partition = {.tau = 5}};
-}
-
 /// Something bad in the middle of a training, on all ranks at once, changes nothing. `bad(training)`.
-template <class Allreduce, class Bad>
-void check_untouched(int ranks, typename Allreduce::options const& how, fault code, std::string const& words,
-                     Bad const& bad) {
-  CAPTURE(ranks, words);
+template <class Bad>
+void check_untouched(int ranks, std::string const& text, fault code, std::string const& words, Bad const& bad) {
+  CAPTURE(text, ranks, words);
   std::vector<outcome> said(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    training<Allreduce> touched(comm, how);
+    training touched(comm, text);
     for (int iteration = 0; iteration < 8; ++iteration) {
       auto const before = touched.all_state();
       auto& mine = said[static_cast<std::size_t>(comm.rank())];
@@ -75,13 +67,13 @@ void check_untouched(int ranks, typename Allreduce::options const& how, fault co
   CHECK(unlike(said, code, words) == "");
 }
 
-/// Whatever goes wrong in a step or in a restore, on the last rank.
-template <class Allreduce>
-void check_faults(int ranks, typename Allreduce::options const& how) {
+/// Whatever goes wrong in a step or in a restore, on the last rank. `State` is that of the algorithm inside.
+template <class State>
+void check_faults(int ranks, std::string const& text) {
   int const last = ranks - 1;
   std::string const who = "rank " + std::to_string(last) + ": ";
   auto const in_step = [&](fault code, std::string const& words, auto const& bad) {
-    check_untouched<Allreduce>(ranks, how, code, words, [&](auto& on) {
+    check_untouched(ranks, text, code, words, [&](auto& on) {
       auto gradient = gradient_of(on.rank, 100);
       auto weights = on.weights;
       bad(on.rank, gradient, weights);
@@ -100,7 +92,7 @@ void check_faults(int ranks, typename Allreduce::options const& how) {
   in_step(fault::length_mismatch, "rank 0: the accumulator has 0 elements, expected 1200",
           [](int, auto& gradient, auto&) { gradient.clear(); });
   auto const in_restore = [&](fault code, auto const& spoil, std::string const& words = "") {
-    check_untouched<Allreduce>(ranks, how, code, words, [&](auto& on) {
+    check_untouched(ranks, text, code, words, [&](auto& on) {
       auto saved = on.optimizer.state();
       spoil(saved, on.rank == last);
       on.optimizer.restore(saved);
@@ -114,41 +106,47 @@ void check_faults(int ranks, typename Allreduce::options const& how) {
         fault::bad_state, [=](auto& s, bool here) { s.residual[7] = here ? bad : 0; }, of_several);
   }
   in_restore(fault::bad_state, [](auto& s, bool here) { s.learning_rate = here ? NAN : s.learning_rate; });
-  in_restore(fault::bad_state, [](auto& s, bool) { s.allreduce.iteration = -5; });
+  auto const add = [](auto& s, std::int64_t calls) {
+    change_inside<State>(s.allreduce, [=](State& inside) { inside.iteration += calls; });
+  };
+  in_restore(fault::bad_state, [=](auto& s, bool) { add(s, -50); });
   if (ranks > 1) {
-    in_restore(fault::ranks_disagree, [](auto& s, bool here) { s.allreduce.iteration += here ? 1 : 0; });
+    in_restore(fault::ranks_disagree, [=](auto& s, bool here) { add(s, here ? 1 : 0); });
     in_restore(fault::ranks_disagree, [](auto& s, bool here) { s.learning_rate *= here ? 2 : 1; });
   }
 }
 
+template <class Value>
+using dense = oktopk::dense<execution, in_process_communicator, Value>;
+
 /// The rate of rank 1 when an optimizer is made.
-template <class Scheme>
+template <class Value>
 std::vector<outcome> made_with(double rate) {
   return outcomes_of(3, [&](in_process_communicator comm) {
-    Scheme allreduce(execution(), comm, {.length = length});
-    oktopk::sgd<Scheme> const of_it(execution(), allreduce, {.learning_rate = comm.rank() == 1 ? rate : 0.1});
+    dense<Value> allreduce(execution(), comm, {.length = length});
+    oktopk::sgd<dense<Value>> const of_it(execution(), allreduce, {.learning_rate = comm.rank() == 1 ? rate : 0.1});
   });
 }
 
 } // namespace
 
 TEST_CASE("what fails leaves weights and residual as they were, over ok_topk") {
-  check_faults<algorithm>(1, sparse_options());
-  check_faults<algorithm>(4, sparse_options());
+  check_faults<state_of_ok_topk>(1, "ok_topk(k=12, partition=sampled(tau=5))");
+  check_faults<state_of_ok_topk>(4, "ok_topk(k=12, partition=sampled(tau=5))");
 }
 
 TEST_CASE("what fails leaves weights and residual as they were, over dense") {
-  check_faults<everything>(3, {.length = length});
+  check_faults<dense<float>::state_type>(3, "dense");
 }
 
 TEST_CASE("a learning rate that is not finite or differs between ranks is refused") {
   for (double const rate : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    CHECK(unlike(made_with<everything>(rate), fault::option_out_of_range, "the learning rate is not finite") == "");
+    CHECK(unlike(made_with<float>(rate), fault::option_out_of_range, "the learning rate is not finite") == "");
   }
-  CHECK(unlike(made_with<everything>(0.2), fault::ranks_disagree, "learning rate = 0.2") == "");
+  CHECK(unlike(made_with<float>(0.2), fault::ranks_disagree, "learning rate = 0.2") == "");
 
   oktopk::in_process::run(1, [&](in_process_communicator comm) {
-    training<everything> some(comm, {.length = length});
+    training some(comm, "dense");
     CHECK(outcome_of([&] { some.optimizer.set_learning_rate(NAN); }).code == fault::option_out_of_range);
     CHECK(some.optimizer.learning_rate() == 0.1);
   });
@@ -157,7 +155,7 @@ TEST_CASE("a learning rate that is not finite or differs between ranks is refuse
 TEMPLATE_TEST_CASE("a learning rate that is out of range for the values is refused by its name", "", float, double) {
   // What a float makes infinity or zero of, and a double not.
   constexpr bool narrow = std::is_same_v<TestType, float>;
-  using scheme = oktopk::dense<execution, in_process_communicator, TestType>;
+  using scheme = dense<TestType>;
   struct bad_rate {
     double rate;
     std::string words;
@@ -167,7 +165,7 @@ TEMPLATE_TEST_CASE("a learning rate that is out of range for the values is refus
                                     bad_rate{1e-60, "the learning rate 1e-60 is zero as a float"}}) {
     CAPTURE(rate);
     // On one rank alone it is in any case another rate than the others'.
-    CHECK(unlike(made_with<scheme>(rate), narrow ? fault::option_out_of_range : fault::ranks_disagree,
+    CHECK(unlike(made_with<TestType>(rate), narrow ? fault::option_out_of_range : fault::ranks_disagree,
                  narrow ? words : "") == "");
 
     auto const fault_in = [&, about = words](outcome const& heard, fault code) {

@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/sgd.hpp>
 
 namespace test_of_momentum {
@@ -68,7 +70,7 @@ TEST_CASE("momentum, masking, Nesterov's step and clipping do what plain loops d
       error_feedback_options{.momentum = 0.5, .nesterov = true}, error_feedback_options{.clip_norm = 2},
       error_feedback_options{.momentum = 0.7, .clip_norm = 3});
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+    any allreduce = over(comm, "ok_topk", {.length = length, .k = 100});
     error_feedback feedback(allreduce, how);
     on_the_host expected{how};
     for (int iteration = 0; iteration < iterations; ++iteration) {
@@ -84,7 +86,7 @@ TEST_CASE("momentum, masking, Nesterov's step and clipping do what plain loops d
 }
 
 TEST_CASE_ON(comm, 4, "entries that a scheme has dropped on the way keep their velocity") {
-  dropping allreduce(execution(), comm, {.length = length, .k = 20});
+  any allreduce = over(comm, "gtopk", {.length = length, .k = 20});
   error_feedback feedback(allreduce, {.momentum = 0.9});
   std::vector<float> gradient(static_cast<std::size_t>(length), 0.001F);
   for (std::size_t i = 0; i < 20; ++i) { // others on each rank, larger on the higher ones
@@ -103,7 +105,7 @@ TEST_CASE_ON(comm, 4, "entries that a scheme has dropped on the way keep their v
 TEST_CASE("with a dense allreduce sgd is plain SGD on the average, and its momentum that of SGD, unmasked") {
   double const momentum = GENERATE(0.0, 0.9);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    everything allreduce(execution(), comm, {.length = length});
+    any allreduce = over(comm, "dense", {.length = length});
     oktopk::sgd optimizer(allreduce, {.learning_rate = 0.1, .feedback = {.momentum = momentum}});
     auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length)));
     std::vector<double> expected(static_cast<std::size_t>(length));
@@ -157,8 +159,7 @@ TEMPLATE_TEST_CASE("gradients of any magnitude are clipped, and nothing of them 
     CAPTURE(largest, clip_norm, how.momentum, how.nesterov);
     oktopk::in_process::run(ranks, [&, most = largest, to = clip_norm](in_process_communicator comm) {
       constexpr std::int64_t few = 3000;
-      using format = oktopk::coo<TestType>;
-      oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<format>> allreduce(
+      oktopk::topk_a<execution, in_process_communicator, oktopk::with_format<oktopk::coo<TestType>>> allreduce(
           execution(), comm, {.length = few, .k = 4});
       error_feedback_options clipped = how;
       clipped.clip_norm = to;
@@ -199,7 +200,7 @@ TEMPLATE_TEST_CASE("gradients of any magnitude are clipped, and nothing of them 
 TEST_CASE("options that make no sense, or differ, are an error on every rank") {
   auto const refuse = [](error_feedback_options const& of_rank_1, fault expected, std::string const& words) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+      any allreduce = over(comm, "ok_topk", {.length = length, .k = 100});
       auto const how = comm.rank() == 1 ? of_rank_1 : error_feedback_options{.momentum = 0.5};
       auto const heard = outcome_of([&] { error_feedback feedback(allreduce, how); });
       CHECK(unlike(heard, expected, words) == "");
@@ -217,7 +218,7 @@ TEST_CASE("options that make no sense, or differ, are an error on every rank") {
 }
 
 TEST_CASE_ON(comm, ranks, "a state of another momentum is refused on every rank") {
-  algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+  any allreduce = over(comm, "ok_topk", {.length = length, .k = 100});
   error_feedback without(allreduce);
   error_feedback with(allreduce, {.momentum = 0.9});
   auto const saved = without.state();

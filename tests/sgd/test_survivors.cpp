@@ -8,7 +8,6 @@
 #include "support/caught.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -79,30 +78,31 @@ TEST_CASE("a state goes on with other ranks, once it is without the regions of m
 }
 
 TEST_CASE("a state of buckets goes on with other ranks") {
-  using algorithm = oktopk::ok_topk<E, in_process_communicator>;
+  using any = oktopk::any_allreduce<E>;
   std::vector<std::int64_t> const lengths{300, 200, 100};
   oktopk::detail::bucketed_options how;
   how.plan.bucket_bytes = 1000;
   how.plan.densities = {0.1};
-  std::vector<oktopk::bucketed<algorithm>::state_type> of_four(4);
-  auto const step = [&](oktopk::bucketed<algorithm>& buckets, int rank) {
+  std::vector<oktopk::bucketed<any>::state_type> of_four(4);
+  auto const step = [&](oktopk::bucketed<any>& buckets, int rank) {
     for (int tensor = 0; tensor < 3; ++tensor) {
       buckets.ready(tensor, seeded_accumulator<float>(lengths[static_cast<std::size_t>(tensor)], rank, tensor));
     }
     buckets.wait();
   };
   auto const maker = [](in_process_communicator const& comm) {
-    return
-        [comm](oktopk::bucket const& of) { return algorithm(E(), comm, {.length = of.length, .density = of.density}); };
+    return [comm](oktopk::bucket const& of) {
+      return oktopk::make_allreduce(E(), comm, "ok_topk", {.length = of.length, .density = of.density});
+    };
   };
   oktopk::in_process::run(4, [&](in_process_communicator comm) {
-    oktopk::bucketed<algorithm> buckets(E(), comm, lengths, maker(comm), how);
+    oktopk::bucketed<any> buckets(E(), comm, lengths, maker(comm), how);
     step(buckets, comm.rank());
     of_four[static_cast<std::size_t>(comm.rank())] = buckets.state();
   });
   oktopk::in_process::run(3, [&](in_process_communicator comm) {
     auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
-    oktopk::bucketed<algorithm> buckets(E(), comm, lengths, maker(comm), how);
+    oktopk::bucketed<any> buckets(E(), comm, lengths, maker(comm), how);
     CHECK(outcome_of([&] { buckets.restore(mine); }).code == fault::bad_state);
     buckets.restore(oktopk::for_other_ranks(mine));
     CHECK(buckets.state().residual == mine.residual);

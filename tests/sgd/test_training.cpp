@@ -7,7 +7,6 @@
 #include "support/generators.hpp"
 #include "support/kokkos_events.hpp"
 
-#include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <fstream>
@@ -64,13 +63,12 @@ struct problem {
 };
 
 /// Mean squared error over all ranks before the first step and after the last.
-template <class Allreduce>
-std::vector<double> train(int ranks, int steps, typename Allreduce::options const& how) {
+std::vector<double> train(int ranks, int steps, std::string const& text) {
   std::vector<double> errors(2, 0);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     problem const mine(comm.rank());
-    Allreduce allreduce(execution(), comm, how);
-    oktopk::sgd<Allreduce> optimizer(execution(), allreduce, {.learning_rate = 0.02});
+    any allreduce = over(comm, text, {.length = unknowns});
+    oktopk::sgd optimizer(execution(), allreduce, {.learning_rate = 0.02});
     auto const weights = to_view(std::vector<float>(unknowns));
     std::vector<float> slope;
     for (int step = 0; step <= steps; ++step) {
@@ -117,8 +115,8 @@ struct memory_in_use {
 } // namespace
 
 TEST_CASE("training with one entry in twenty ends near where dense training ends") {
-  auto const full = train<everything>(4, 1500, {.length = unknowns});
-  auto const sparse = train<algorithm>(4, 1500, {.length = unknowns, .density = 0.05});
+  auto const full = train(4, 1500, "dense");
+  auto const sparse = train(4, 1500, "ok_topk(density=0.05)");
   CAPTURE(full[0], full[1], sparse[1]);
   CHECK(sparse[0] == full[0]);
   CHECK(full[1] < 0.01 * full[0]);
@@ -141,8 +139,8 @@ TEST_CASE("10,000 iterations on 4 ranks without growth of memory") {
       whole_numbers{static_cast<std::uint64_t>(60 + i)}({comm.rank(), ranks, 0}, gradient);
       gradients.emplace_back(to_view(gradient));
     }
-    algorithm allreduce(execution(), comm, {.length = length, .k = 40});
-    oktopk::sgd<algorithm> optimizer(execution(), allreduce, {.learning_rate = 0.01});
+    any allreduce = over(comm, "ok_topk", {.length = length, .k = 40});
+    oktopk::sgd optimizer(execution(), allreduce, {.learning_rate = 0.01});
     Kokkos::View<float*, memory> const weights("test data", length);
     for (int iteration = 0; iteration < iterations; ++iteration) {
       if (comm.rank() == 0 && iteration == settled) {

@@ -8,9 +8,6 @@
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 

@@ -12,7 +12,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <chrono>
 #include <iostream>
 #include <numeric>
 #include <optional>

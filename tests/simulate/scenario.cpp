@@ -116,7 +116,7 @@ scenario draw_scenario(plan const& all, std::uint64_t seed) {
   drawn.checked = all.checked;
   // What goes by the clock does not repeat itself: see `clocks`.
   auto chosen = oktopk_fuzz::chosen_of(oktopk_fuzz::subjects(), all.only);
-  std::erase_if(chosen, [](oktopk_fuzz::subject const* each) { return !each->about.repeats; });
+  std::erase_if(chosen, [](oktopk_fuzz::subject const* each) { return !each->about.promised.repeats; });
   if (chosen.empty()) {
     throw std::invalid_argument("there is no algorithm with \"" + all.only + "\" in its name");
   }

@@ -6,8 +6,6 @@
 #include "simulate/clocked.hpp"
 #include "support/simulation.hpp"
 
-#include <chrono>
-
 namespace oktopk_simulate {
 
 /// What is asked of the program.

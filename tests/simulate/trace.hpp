@@ -10,8 +10,6 @@
 #include <oktopk/comm/checked.hpp>
 #endif
 
-#include <span>
-
 namespace oktopk_simulate {
 
 using oktopk_fuzz::call_record;

@@ -118,14 +118,18 @@ TEST_CASE("extract_checked reports the sum that overflows at the lowest index, c
 TEST_CASE("region_sum takes identity, combination and fault from its combiner, also after growth and a call given up") {
   oktopk::region_sum<std::int32_t, float, execution, largest> sum;
   for (std::int64_t const width : {10, 100, 50, 1000}) {
-    sum.open(execution(), {0, width});
-    add(sum, sparse_vector<float>{{0, 9}, {7, 7}}); // the call is given up
-    sum.open(execution(), {0, width});
-    add(sum, sparse_vector<float>{{0, 4, 9}, {-3, -2, 1}});
-    add(sum, sparse_vector<float>{{0, 9}, {-5, 2}});
-    auto const found = sum.extract_checked(execution());
-    CHECK((entries_of(found.sums) == sparse_vector<float>{{0, 4, 9}, {-3, -2, 2}}));
-    CHECK(!found.fault);
+    for (int call = 0; call < 3; ++call) {
+      sum.open(execution(), {0, width});
+      add(sum, sparse_vector<float>{{0, 4, 9}, {-3, -2, -1}});
+      add(sum, sparse_vector<float>{{0, 9}, {-5, 2}});
+      auto const found = sum.extract_checked(execution());
+      CHECK((entries_of(found.sums) == sparse_vector<float>{{0, 4, 9}, {-3, -2, 2}}));
+      CHECK(!found.fault);
+      if (call == 1) {
+        sum.open(execution(), {0, width});
+        add(sum, sparse_vector<float>{{0, 9}, {7, 7}}); // the call is given up
+      }
+    }
     sum.open(execution(), {0, width});
     add(sum, sparse_vector<float>{{0, 4, 9}, {-3, 101, 1e9F}});
     CHECK(sum.extract_checked(execution()).fault.detail == 4);

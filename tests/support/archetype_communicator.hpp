@@ -10,10 +10,10 @@
 
 namespace oktopk_tests {
 
-/// Control and nothing else: what `control_communicator` asks for, and the bytes of a request for what is derived.
+/// Control and nothing else: what `control_communicator` asks for.
 /// Requests can only be moved; no assignment, no default. The messages are those of an in-process world, whose receives
 /// of control messages know their sizes.
-class control_archetype {
+class control_archetype : public oktopk::communicator_base {
 public:
   class request {
   public:
@@ -22,7 +22,6 @@ public:
     request& operator=(request&&) = default;
 
     bool active() const { return inner_.active(); }
-    std::size_t bytes() const { return inner_.bytes(); }
 
   private:
     friend control_archetype;
@@ -65,8 +64,6 @@ protected:
 class archetype_communicator : public control_archetype {
 public:
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
   using control_archetype::control_archetype;
 

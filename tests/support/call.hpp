@@ -6,9 +6,6 @@
 
 #include <oktopk/comm/call_context.hpp>
 
-#include <cstdint>
-#include <memory>
-
 namespace oktopk_tests {
 
 /// One for all calls. Kokkos 5.2 ends a program whose execution spaces outlive `Kokkos::finalize`.

@@ -9,10 +9,7 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <bit>
-#include <cstdint>
 #include <exception>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -78,8 +75,8 @@ bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
 }
 
 /// What every rank threw of `body(comm)` on so many ranks.
-template <class Body>
-std::vector<outcome> outcomes_of(int ranks, Body const& body, oktopk::in_process::options const& how = {}) {
+inline std::vector<outcome> outcomes_of(int ranks, std::function<void(oktopk::in_process_communicator)> const& body,
+                                        oktopk::in_process::options const& how = {}) {
   std::vector<outcome> heard;
   for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
     heard.push_back(outcome_of(thrown));

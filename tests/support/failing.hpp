@@ -118,11 +118,12 @@ struct interrupted_rank {
   outcome afterwards; ///< of an attempt to go on with the same communicator
 };
 
+using scenario_type = std::function<std::vector<double>(failing_communicator&)>;
+
 /// Runs `scenario(comm)`, which makes what it needs and gives the numbers that it computes, once on each rank. A rank
 /// where it throws, which destroys all that the scenario made, tries it again; then it stays until the others have done
 /// what they can, for a world forgets the messages of a rank that has returned, and goes on with those that stayed.
-template <class Scenario>
-std::vector<interrupted_rank> run_interrupted(int ranks, failing_plan& plan, Scenario const& scenario) {
+inline std::vector<interrupted_rank> run_interrupted(int ranks, failing_plan& plan, scenario_type const& scenario) {
   plan.operations.assign(static_cast<std::size_t>(ranks), 0);
   std::vector<interrupted_rank> all(plan.operations.size());
   oktopk::in_process::run(ranks + 1, [&](oktopk::in_process_communicator inner) {
@@ -174,8 +175,7 @@ inline std::string interruption_fault(std::vector<interrupted_rank> const& all,
 }
 
 /// Lets every operation of every rank fail, one a run; gives the first thing that is wrong.
-template <class Scenario>
-std::string fault_of_failing_operations(int ranks, Scenario const& scenario) {
+inline std::string fault_of_failing_operations(int ranks, scenario_type const& scenario) {
   failing_plan plan;
   std::vector<interrupted_rank> const expected = run_interrupted(ranks, plan, scenario);
   std::vector<std::int64_t> const operations = plan.operations;
@@ -197,8 +197,7 @@ std::string fault_of_failing_operations(int ranks, Scenario const& scenario) {
 }
 
 /// The same for every encoding of a scenario with `exhausted_coo`.
-template <class Scenario>
-std::string fault_of_failing_encodings(int ranks, Scenario const& scenario) {
+inline std::string fault_of_failing_encodings(int ranks, scenario_type const& scenario) {
   failing_plan plan;
   exhausted_coo::encodings = 0;
   exhausted_coo::last = std::numeric_limits<std::int64_t>::max();

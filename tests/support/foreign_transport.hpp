@@ -59,7 +59,7 @@ private:
 };
 
 /// Bulk data and nothing else: the least that `bulk_communicator` asks for.
-class bulk_archetype {
+class bulk_archetype : public oktopk::communicator_base {
 public:
   class bulk_request {
   public:
@@ -72,9 +72,6 @@ public:
     std::vector<std::byte> staged_;    // the message, on a device
     std::byte* received_at_ = nullptr; // where it goes from there
   };
-
-  static constexpr bool tells_sizes = false;
-  static constexpr bool ordered_by_instance = false;
 
   explicit bulk_archetype(oktopk::in_process_communicator inner) : inner_(inner) { kokkos_arrays::known(); }
   bulk_archetype(bulk_archetype const&) = default;

@@ -5,7 +5,6 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -7,12 +7,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace oktopk_tests {
 
 /// One thing that Kokkos did, as it tells its tools.

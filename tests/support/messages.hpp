@@ -4,9 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 
-#include <cstddef>
-#include <span>
-
 namespace oktopk_tests {
 
 /// The bytes of one number, to send and to receive into.

@@ -16,7 +16,7 @@
 // fit wait for each other for ever, which `in_process` tells them.
 namespace oktopk_tests {
 
-class ordered_bulk {
+class ordered_bulk : public oktopk::communicator_base {
 public:
   class bulk_request {
   public:
@@ -27,8 +27,7 @@ public:
     std::uint64_t group_ = 0; // from 1 on
   };
 
-  static constexpr bool tells_sizes = false;
-  static constexpr bool ordered_by_instance = true;
+  static constexpr bool ordered_by_instance() { return true; }
 
   explicit ordered_bulk(oktopk::in_process_communicator inner) : queue_(std::make_shared<queue>(inner)) {}
 

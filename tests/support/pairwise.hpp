@@ -7,15 +7,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 // Texts of the catalogue, made from its own list of options: a new algorithm, policy or option stands in them without a
 // line of a test.

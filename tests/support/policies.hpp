@@ -7,7 +7,18 @@
 
 namespace oktopk_tests {
 
-/// Policies in a list, which is shorter in tests of many of them.
+template <class Global, class Gather>
+struct deliverer_of {
+  using type = oktopk::search_and_gather<Global, Gather>;
+};
+
+template <class Foreseen, class Gather>
+  requires requires { typename Foreseen::search; }
+struct deliverer_of<Foreseen, Gather> {
+  using type = Foreseen;
+};
+
+/// Policies in a list, which is shorter in tests of many of them. `Global` may be `foreseen<>` too, which is a deliverer.
 template <class Format, class Local = oktopk::exact, class Global = oktopk::exact, class Partitioner = oktopk::sampled,
           class Schedule = oktopk::rotated, class Gather = oktopk::balanced_allgatherv>
 struct policies_of : oktopk::default_policies {
@@ -15,7 +26,7 @@ struct policies_of : oktopk::default_policies {
   using local_selector = Local;
   using partitioner = Partitioner;
   using schedule = Schedule;
-  using deliverer = oktopk::search_and_gather<Global, Gather>;
+  using deliverer = typename deliverer_of<Global, Gather>::type;
 };
 
 /// Thresholds that are reused, local and global.

@@ -8,8 +8,6 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 namespace oktopk_tests {
 

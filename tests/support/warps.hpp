@@ -7,7 +7,6 @@
 #include <oktopk/core/kokkos_ext/warp.hpp>
 
 #include <tuple>
-#include <type_traits>
 
 namespace oktopk_tests {
 

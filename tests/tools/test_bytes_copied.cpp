@@ -12,8 +12,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <memory>
-
 // What crosses the bus between a device and its host: what goes on the wire, and no dense vector, ever. Over a
 // communicator that reaches no memory of kernels this can be counted on a CPU, too.
 using namespace oktopk_tests;

@@ -5,16 +5,13 @@
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
-#include "support/policies.hpp"
 #include "support/unreachable.hpp"
 
-#include <oktopk/allreduce.hpp>
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/sgd.hpp>
-
-#include <memory>
-#include <optional>
 
 // Two allreduces on two instances of the execution space, as of two layers or two models in one program.
 namespace test_of_instances {
@@ -24,26 +21,20 @@ using namespace oktopk_tests;
 namespace {
 
 using oktopk::in_process_communicator;
-using oktopk::reused_threshold;
-
-using one_kind = oktopk::ok_topk<execution, in_process_communicator>;
-using another_kind = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
 
 constexpr int ranks = 4;
 constexpr int iterations = 12;
 constexpr std::int64_t one_length = 40000;
 constexpr std::int64_t another_length = 21000;
 
-one_kind::options one_options() {
-  return {.length = one_length, .k = 400, .partition = {.tau = 4}};
+oktopk::any_allreduce<execution> one_on(execution const& exec, in_process_communicator const& comm) {
+  return oktopk::make_allreduce(exec, comm, "ok_topk(partition=sampled(tau=4))", {.length = one_length, .k = 400});
 }
 
-another_kind::options another_options() {
-  return {.length = another_length,
-          .k = 300,
-          .local_select = {.tau_prime = 4},
-          .partition = {.tau = 3},
-          .deliver = {.global_select = {.tau_prime = 4}}};
+oktopk::any_allreduce<execution> another_on(execution const& exec, in_process_communicator const& comm) {
+  return oktopk::make_allreduce(
+      exec, comm, "ok_topk(local=reused(tau_prime=4), global=reused(tau_prime=4), partition=sampled(tau=3))",
+      {.length = another_length, .k = 300});
 }
 
 Kokkos::View<float*, memory> gradient_of(std::int64_t length, int rank, int iteration) {
@@ -69,13 +60,13 @@ kept_call kept(Update const& update) {
 /// Every rank's outcomes, iteration by iteration.
 using outcomes = std::vector<std::vector<kept_call>>;
 
-template <class Allreduce>
-outcomes alone(typename Allreduce::options const& how) {
+template <class Make>
+outcomes alone(Make const& make_on) {
   outcomes all(ranks);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    Allreduce allreduce(execution(), comm, how);
+    auto allreduce = make_on(execution(), comm);
     for (int iteration = 0; iteration < iterations; ++iteration) {
-      auto const& update = allreduce(gradient_of(how.length, comm.rank(), iteration));
+      auto const& update = allreduce(gradient_of(allreduce.length(), comm.rank(), iteration));
       all[static_cast<std::size_t>(comm.rank())].push_back(kept(update));
     }
   });
@@ -89,8 +80,8 @@ TEST_CASE("two allreduces on two instances do not disturb each other") {
   outcomes first(ranks);
   outcomes second(ranks);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    one_kind one(instances[0], comm, one_options());
-    another_kind another(instances[1], comm, another_options());
+    auto one = one_on(instances[0], comm);
+    auto another = another_on(instances[1], comm);
     for (int iteration = 0; iteration < iterations; ++iteration) {
       auto const& update = one(gradient_of(one_length, comm.rank(), iteration));
       auto const& other_update = another(gradient_of(another_length, comm.rank(), iteration));
@@ -100,8 +91,8 @@ TEST_CASE("two allreduces on two instances do not disturb each other") {
     }
   });
   REQUIRE(first[0][0].indices.size() == 400);
-  CHECK(first == alone<one_kind>(one_options()));
-  CHECK(second == alone<another_kind>(another_options()));
+  CHECK(first == alone(one_on));
+  CHECK(second == alone(another_on));
 }
 
 #if KOKKOS_VERSION >= 40000 // before, tools are not told of fences and instances
@@ -166,8 +157,8 @@ TEST_CASE("a call launches on its own instance and waits for no other") {
         }
       });
     };
-    one_kind one(instances[0], comm, one_options());
-    another_kind another(instances[1], comm, another_options());
+    auto one = one_on(instances[0], comm);
+    auto another = another_on(instances[1], comm);
     for (int iteration = 0; iteration < 40 + iterations; ++iteration) {
       auto const gradient = gradient_of(one_length, comm.rank(), iteration % 4);
       auto const other_gradient = gradient_of(another_length, comm.rank(), iteration % 4);

@@ -6,14 +6,11 @@
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
 
-#include <oktopk/allreduce.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <memory>
 #include <numeric>
 #include <set>
-#include <string_view>
 
 // What a profiler sees of the library, and that in a steady state it sees no allocation and no fence of everything.
 namespace test_of_kokkos_tools {
@@ -23,7 +20,7 @@ using namespace oktopk_tests;
 namespace {
 
 using oktopk::in_process_communicator;
-using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+using scheme = oktopk::any_allreduce<execution>;
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -202,8 +199,8 @@ TEMPLATE_TEST_CASE("training: labels, instance, and nothing allocated in a stead
                    oktopk::error_feedback<scheme>, oktopk::sgd<scheme>) {
   // Residuals build up at first, and regions with them.
   watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
-    auto const allreduce =
-        std::make_shared<scheme>(exec, comm, scheme::options{.length = length, .k = 300, .partition = {.tau = 6}});
+    auto const allreduce = std::make_shared<scheme>(
+        oktopk::make_allreduce(exec, comm, "ok_topk(partition=sampled(tau=6))", {.length = length, .k = 300}));
     std::shared_ptr<TestType> trained;
     if constexpr (std::is_same_v<TestType, oktopk::sgd<scheme>>) {
       trained = std::make_shared<TestType>(exec, *allreduce, typename TestType::options{.learning_rate = 0.25});

@@ -16,7 +16,6 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
-#include <limits>
 #include <new>
 
 using namespace oktopk_tests;

@@ -10,7 +10,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
 #include <array>
 #include <thread>
 

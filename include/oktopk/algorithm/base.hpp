@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/algorithm/collective_base.hpp>
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/algorithm/options.hpp>
-#include <oktopk/comm/call_context.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
@@ -16,117 +15,55 @@ namespace oktopk {
 
 namespace detail {
 
-/// Base of every algorithm: all members that `gradient_allreduce` asks for, except the bound and the call operator.
-/// Keeps copies of the execution-space instance and of the communicator. `State` goes from one iteration to the next.
+/// Base of every gradient allreduce: all members that `gradient_allreduce` asks for, except the bound and the call
+/// operator.
 template <class E, class Comm, class Index, class Value, class State>
-class algorithm_base {
+class algorithm_base : public collective_base<E, Comm, State, sparse_update<Index, Value, typename E::memory_space>> {
+  using base = typename algorithm_base::collective_base;
+
 public:
-  using execution_space = E;
-  using communicator_type = Comm;
   using index_type = Index;
   using value_type = Value;
-  using state_type = State;
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<Index, Value, memory_space>;
   using update_type = sparse_update<Index, Value, memory_space>;
 
-  algorithm_base& operator=(algorithm_base&&) = delete;
-
-  std::string_view name() const { return name_; }
-  std::int64_t length() const { return length_; }
   std::int64_t k() const { return k_; }
-  Comm& comm() { return comm_; }
-  E const& execution() const { return exec_; }
-  call_statistics const& last_call() const { return statistics_; }
-  State const& state() const { return state_; }
 
-  /// Continues from a saved state. Collective. An `error` on every rank if it does not fit or differs between ranks.
-  void restore(State const& saved) {
-    agreement terms(std::string(scheme_) + "::restore");
-    check_state(saved, comm_.size(), length_, terms);
-    terms.check_on(comm_);
-    state_ = saved;
+  /// For algorithms that promise no more.
+  template <class Options>
+  static allreduce_promises promises(Options const&) {
+    return {};
   }
 
 protected:
-  /// `scheme` is the name in errors of the constructor and of `restore`.
   algorithm_base(E exec, Comm comm, std::int64_t length, char const* scheme)
-      : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length), name_(scheme), scheme_(scheme) {}
+      : base(std::move(exec), std::move(comm), length, scheme), k_(length) {}
   ~algorithm_base() = default;
 
   /// For `fail` of an algorithm, which is `self`: its call, to which this rank comes with a fault and no accumulator.
   template <class Algorithm>
   void fail_in(Algorithm& self, fault_report const& why) {
-    bool const is_of_rank = why && !breaks_communicator(why.code);
-    fault_ = fault_report::unpacked(why.packed()); // as the other ranks read it
-    fault_.code = is_of_rank ? why.code : fault::caller_failed;
+    base::bring(why);
     // With a fault no algorithm reads the accumulator.
-    self(view_of_any_stride<Value, E>(nullptr, Kokkos::LayoutStride(static_cast<std::size_t>(length_), 1)));
+    auto const size = static_cast<std::size_t>(base::length_);
+    self(view_of_any_stride<Value, E>(nullptr, Kokkos::LayoutStride(size, 1)));
   }
 
-  /// Makes a call: `steps(call_context, next)` returns the update, and writes the next state. A call that throws leaves
-  /// the state as it was. An `error` is thrown on all ranks, or the communicator is given up. After any other
-  /// exception, such as memory that runs out, the communicator is given up too: otherwise the other ranks would wait
-  /// for this one.
   template <class Steps>
   update_type const& make_call(char const* region, Steps const& steps) {
-    profiling_region const profiled(region);
-    statistics_ = {};
-    auto const start = clock::now();
-    call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}, object_};
-    call.note(std::exchange(fault_, {}));
-    try {
-      begin_operation(comm_, name_, state_.iteration);
-      State next = state_;
-      update_type const update = steps(call, next);
-      finish_call(call, start, std::move(next), update);
-      return update_;
-    } catch (error const& why) {
-      if (breaks_communicator(why.code())) {
-        leave(comm_, why); // this rank alone may have found it
-      }
-      throw;
-    } catch (...) {
-      leave(comm_, lost_);
-      throw;
-    }
+    return base::make_call(region, k_, steps);
   }
 
-  E exec_;
-  Comm comm_;
-  std::int64_t length_;
   std::int64_t k_;
-  std::string name_;
-  State state_;
-
-private:
-  using clock = std::chrono::steady_clock;
-
-  // Waits for the instance, and stores the next state, the update and the statistics.
-  void finish_call(call_context<E, Comm>& call, clock::time_point start, State&& next, update_type const& update) {
-    next.iteration = call.iteration + 1;
-    state_ = std::move(next);
-    update_ = update;
-    fence(exec_, "oktopk::finish_call");
-    call.statistics.global_selected = static_cast<std::int64_t>(update.indices().extent(0));
-    call.statistics.exchange_seconds =
-        std::chrono::duration<double>(clock::now() - start).count() - call.statistics.select_seconds;
-    statistics_ = call.statistics;
-  }
-
-  char const* scheme_;
-  std::int64_t const object_ = number_object(comm_);
-  error lost_ = order_is_lost(comm_.rank()); // made before memory can be missing
-  call_statistics statistics_;
-  update_type update_;
-  fault_report fault_; // of this rank, before its next call
 };
 
 /// The state of a scheme that selects only locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
-struct selection_state {
-  std::int64_t iteration = 0;
+struct selection_state : call_state {
   typename LocalSelector::template state<Value> local;
+
+  void check(agreement& terms, int, std::int64_t) const { check_selector("local", local, iteration, terms); }
 
   static std::string type_name() {
     return "local selection (" + std::string(LocalSelector::name()) + ", " + std::to_string(8 * sizeof(Value)) +
@@ -142,11 +79,26 @@ struct selection_state {
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class Deliverer>
-struct ok_topk_state {
-  std::int64_t iteration = 0;
+struct ok_topk_state : call_state {
   typename LocalSelector::template state<Value> local;
   typename Deliverer::template state<Value> global;
   std::vector<std::int64_t> boundaries; ///< P+1 of them; none before the first call, and after one of uneven regions
+
+  void check(agreement& terms, int ranks, std::int64_t length) const {
+    auto const& list = boundaries;
+    if (!list.empty() && (list.size() != static_cast<std::size_t>(ranks) + 1 || list.front() != 0 ||
+                          list.back() != length || !std::is_sorted(list.begin(), list.end()))) {
+      terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
+    }
+    for (std::int64_t const boundary : list) {
+      terms.fact("boundary", boundary);
+    }
+    check_selector("local", local, iteration, terms);
+    check_selector("global", global, iteration, terms);
+    global.list_facts(terms);
+  }
+
+  void forget_ranks() { boundaries.clear(); }
 
   static std::string type_name() {
     return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(Deliverer::name()) +
@@ -252,6 +204,18 @@ public:
     std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
     terms.fact("k", resolved).check_on(base::comm_);
     base::k_ = resolved;
+  }
+
+  /// Those of the selector and of the format, and what an algorithm adds.
+  template <class Options>
+  static allreduce_promises promises(Options const& how, allreduce_promises::order sums = {},
+                                     bool all_contribute = false) {
+    allreduce_promises all{
+        .local = local_selector_type(how.local_select).promises(), .sums = sums, .all_contribute = all_contribute};
+    if constexpr (!format_type::lossless) {
+      all.rounding = how.format.rounding();
+    }
+    return all;
   }
 
 protected:

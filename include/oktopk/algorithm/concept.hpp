@@ -4,7 +4,9 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/concept.hpp>
+
+#include <optional>
 
 namespace oktopk {
 
@@ -144,6 +146,29 @@ concept gradient_allreduce = detail::names_allreduce_types<A> && detail::update_
                              detail::describes_itself<A> && detail::saves_its_state<A> &&
                              detail::reduces_accumulators<A> && detail::reports_faults<A>;
 
+/// What an algorithm promises of each result, composed of what its policies promise: `Allreduce::promises(options)`. By
+/// default only that it loses nothing, and gives the same in every run. `bound_words()` bounds what is sent.
+struct allreduce_promises {
+  /// The order in which the values of an index are added: with it the same selections give the same bits.
+  enum class order : std::uint8_t {
+    any,       ///< the same on all ranks
+    of_ranks,  ///< from rank 0 on
+    of_owners, ///< from the owner of the index on, each time the rank below, round the ring; or in stages of `schedule`
+    of_tree,   ///< up a binomial tree whose nodes keep the k largest
+  };
+
+  std::optional<selection_promises> local = selection_promises(); ///< of the entries of a rank; none: all are summed
+  std::optional<selection_promises> global{}; ///< of the sums; none: all are in the result, of a tree k
+  order sums = order::any;
+  std::string rounding{};      ///< the code that rounds values on the wire, with its options; empty if none does
+  bool all_contribute = false; ///< a selected entry leaves the residual also if the result does not have it
+  bool conserves = true;       ///< what leaves the residuals is in the result
+  bool repeats = true;         ///< the same calls give the same bits in every run
+  std::string partition{};     ///< who owns which index, as `describe()` of the partitioner has it; empty: nobody does
+  std::string schedule{};      ///< how entries reach their owners, likewise
+  std::string gather{};        ///< how parts of the result reach all ranks, likewise
+};
+
 /// Returns a state from which another number of ranks can continue, such as the ranks that are left when one has died.
 ///
 /// `state` is that of an algorithm or of an optimizer. Residual and learning rate of an optimizer are kept, so only the
@@ -157,17 +182,7 @@ State for_other_ranks(State state) {
   static_assert(
       !requires { State::of_any_allreduce; },
       "oktopk: the state of an any_allreduce is known to it alone: for_other_ranks(state, allreduce)");
-  if constexpr (requires { state.allreduce; }) {
-    state.allreduce = for_other_ranks(state.allreduce);
-  } else if constexpr (requires { state.of_other_ranks; }) {
-    state.of_other_ranks = 1; // for `automatic`, whose scheme knows the state inside
-  } else if constexpr (requires { state.boundaries.clear(); }) {
-    state.boundaries.clear();
-  } else if constexpr (requires { state.bucket_tensors.clear(); }) {
-    state.bucket_sizes.clear(); // the state then belongs to no plan
-    state.bucket_tensors.clear();
-    state.allreduces.clear();
-  }
+  state.forget_ranks();
   return state;
 }
 

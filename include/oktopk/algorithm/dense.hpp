@@ -16,9 +16,7 @@ namespace oktopk {
 namespace detail {
 
 /// The state of every dense scheme between two iterations; a plain value.
-struct dense_state {
-  std::int64_t iteration = 0;
-
+struct dense_state : call_state {
   static std::string type_name() { return "dense"; }
 
   template <class State, class Visit>
@@ -47,8 +45,8 @@ struct index_numbering {
 /// compared; `Reduce` may be any other of `dense/`.
 ///
 /// The update has every index, and every entry contributes. The parts of values that a lossy algorithm rounds off are
-/// returned. The cost is that of `Reduce`. Sums have no tag of their object. So where another one of these objects
-/// (`dense` of any kind, `random_mask`) was made on the communicator, all ranks first tell each other which one they
+/// returned. The cost is that of `Reduce`. Sums have no tag of their object. So where another `dense` object,
+/// of any kind, was made on the communicator, all ranks first tell each other which one they
 /// call, in ceil(log2 P) messages and 2(P-1) words. Else a call without a fault sends no extra messages: a rank with a
 /// bad accumulator contributes NaN, all ranks see it in the result, and only then they ask which rank has the fault.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
@@ -62,8 +60,8 @@ public:
   using typename base::update_type;
 
   struct options {
-    detail::element_count length = 0;                      ///< of the accumulators
-    typename detail::options_of<Reduce>::type reduce = {}; ///< options of `Reduce`, if it has any
+    detail::element_count length = 0;     ///< of the accumulators
+    typename Reduce::options reduce = {}; ///< options of `Reduce`, if it has any
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -77,7 +75,7 @@ public:
     name_ = detail::scheme_name<Reduce>.empty() ? reduce_.name() : detail::scheme_name<Reduce>;
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
-    if constexpr (requires { typename Reduce::options; }) {
+    if constexpr (!std::same_as<typename Reduce::options, detail::without_options::options>) {
       detail::check_policy("reduce", reduce_, terms);
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
@@ -108,25 +106,27 @@ public:
   /// The work of a call: the messages that `Reduce` tells, the bytes of its bound, which is a good estimate, and two
   /// passes over the vector in addition to the sums. The reduction of a coded vector decodes each piece that arrives
   /// and encodes each piece that it sends.
-  static detail::call_cost expected_cost(options const& how, int ranks)
-    requires requires(Reduce const& reduce) { reduce.expected_messages(std::int64_t(), 1); }
-  {
+  static detail::call_cost expected_cost(options const& how, int ranks) {
     auto const reduce = detail::configured<Reduce>(how.reduce);
     auto const n = static_cast<double>(how.length);
     double const bytes = 4 * reduce.bound_words(how.length, ranks);
     double const coded = Reduce::lossless ? 0 : 2 * n * detail::share_of_others(ranks);
     double const messages = reduce.expected_messages(how.length, ranks);
-    double all = messages;
-    if constexpr (requires { reduce.sent_messages(how.length, ranks); }) {
-      all = reduce.sent_messages(how.length, ranks);
-    }
     return {.messages = messages,
-            .beside = std::max(all - messages, 0.0),
+            .beside = std::max(reduce.sent_messages(how.length, ranks) - messages, 0.0),
             .bytes = bytes,
             .encoded = coded,
             .decoded = coded,
             .added = 2 * n + bytes / (2 * sizeof(Value)),
             .passes = 1};
+  }
+
+  static allreduce_promises promises([[maybe_unused]] options const& how) {
+    allreduce_promises all{.local = {}, .all_contribute = true};
+    if constexpr (!Reduce::lossless) {
+      all.rounding = detail::configured<Reduce>(how.reduce).rounding();
+    }
+    return all;
   }
 
   /// As in `gradient_allreduce`.
@@ -184,19 +184,8 @@ public:
 
 private:
   // True over a wire whose codec loses more each time that it codes.
-  bool results_may_differ() const {
-    if constexpr (requires { reduce_.ranks_may_differ(); }) {
-      return comm_.size() > 1 && reduce_.ranks_may_differ();
-    }
-    return false;
-  }
-
-  bool losses_may_overflow() const {
-    if constexpr (requires { reduce_.losses_may_overflow(1); }) {
-      return comm_.size() > 1 && reduce_.losses_may_overflow(comm_.size());
-    }
-    return false;
-  }
+  bool results_may_differ() const { return comm_.size() > 1 && reduce_.ranks_may_differ(); }
+  bool losses_may_overflow() const { return comm_.size() > 1 && reduce_.losses_may_overflow(comm_.size()); }
 
   // A codec may damage the neighbours of a sum that overflows, so the exact sums are formed to find its index. They
   // show no overflow if only the coded values overflow. All ranks are here.

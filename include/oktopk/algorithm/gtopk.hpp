@@ -344,6 +344,12 @@ public:
                                                                 detail::expected_k(how));
   }
 
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_tree, how.return_dropped);
+    all.conserves = how.return_dropped;
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

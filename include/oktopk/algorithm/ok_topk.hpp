@@ -103,6 +103,16 @@ public:
                                              detail::expected_union(ranks, k, n) / ranks, k);
   }
 
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners);
+    delivery_promises const delivered = deliverer_type(how.deliver).promises();
+    all.global = delivered.global;
+    all.gather = delivered.gather;
+    all.partition = partitioner_type(how.partition).describe();
+    all.schedule = schedule_type(how.schedule).describe();
+    return all;
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

@@ -62,39 +62,37 @@ template <class Policy>
   terms.fact(role, policy.describe());
 }
 
-/// Notes the fault of a saved state, if any: an iteration that no object can have reached or could continue from;
-/// boundaries, if there are any, that do not make regions; a selector's state that is impossible at that iteration.
-/// Adds the values that must be equal on all ranks to the facts.
+/// Base of the states of algorithms, each a plain value. A state that has more than the iteration hides what follows.
+struct call_state {
+  std::int64_t iteration = 0; ///< calls so far
+
+  bool operator==(call_state const&) const = default;
+
+  /// Notes what is wrong with a saved state, and lists what must be equal on all ranks. Without: nothing.
+  void check(agreement&, int /*ranks*/, std::int64_t /*length*/) const {}
+
+  /// Forgets what belongs to this number of ranks (`for_other_ranks`). Without: nothing.
+  void forget_ranks() {}
+};
+
+/// For the `check` of a state: notes the state of a selector that is impossible at that iteration.
 template <class State>
-void check_state(State const& saved, [[maybe_unused]] int ranks, [[maybe_unused]] std::int64_t length,
-                 agreement& terms) {
+void check_selector(char const* role, State const& state, std::int64_t iteration, agreement& terms) {
+  if (!state.is_sound(iteration)) {
+    terms.note(fault::bad_state, std::string("the saved state of the ") + role + " selector is damaged");
+  }
+}
+
+/// Notes the fault of a saved state, if any: an iteration that no object can have reached or could continue from, or
+/// what its `check` finds. Adds the values that must be equal on all ranks to the facts.
+template <class State>
+void check_state(State const& saved, int ranks, std::int64_t length, agreement& terms) {
   std::int64_t const iteration = saved.iteration;
   if (iteration < 0 || iteration > std::numeric_limits<std::int64_t>::max() / 2) {
     terms.note(fault::bad_state, "the saved iteration " + std::to_string(iteration) + " is damaged");
   }
   terms.fact("iteration", iteration);
-  if constexpr (requires { saved.boundaries; }) {
-    auto const& list = saved.boundaries;
-    if (!list.empty() && (list.size() != static_cast<std::size_t>(ranks) + 1 || list.front() != 0 ||
-                          list.back() != length || !std::is_sorted(list.begin(), list.end()))) {
-      terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
-    }
-    for (std::int64_t const boundary : list) {
-      terms.fact("boundary", boundary);
-    }
-  }
-  auto const check_selector = [&](char const* role, auto const& state) {
-    if (!state.is_sound(iteration)) {
-      terms.note(fault::bad_state, std::string("the saved state of the ") + role + " selector is damaged");
-    }
-  };
-  if constexpr (requires { saved.local; }) {
-    check_selector("local", saved.local);
-  }
-  if constexpr (requires { saved.global; }) {
-    check_selector("global", saved.global);
-    saved.global.list_facts(terms);
-  }
+  saved.check(terms, ranks, length);
 }
 
 /// The number of entries that a selection with these options should have.

@@ -19,7 +19,7 @@ namespace oktopk {
 ///
 /// On a re-evaluating iteration this sends the union of all selections, several times the bound of the other selectors.
 /// It is for comparison. Needs a group that gathers (`gathering_group`), so it cannot select on one rank alone.
-struct gathered_threshold {
+struct gathered_threshold : selector_base {
   using options = unguarded_threshold::options;
 
   template <gradient_value Value>
@@ -33,6 +33,7 @@ struct gathered_threshold {
   std::string problem() const { return detail::fault_of_options(name(), options_); }
   static bool bounded() { return false; }
   static bool gathers_candidates() { return true; }
+  selection_promises promises() const { return {.rule = describe(), .largest = true}; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, class Group, selection_source Source>

@@ -71,6 +71,10 @@ public:
     return selecting + encoded_allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
+  static allreduce_promises promises(options const& how) {
+    return base::promises(how, allreduce_promises::order::of_ranks, true);
+  }
+
   /// As in `gradient_allreduce`.
   void fail(detail::fault_report const& why) { base::fail_in(*this, why); }
 

@@ -8,7 +8,7 @@
 #include <oktopk/exchange/losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
-#include <oktopk/partition/regions.hpp>
+#include <oktopk/partition/uniform.hpp>
 
 #include <limits>
 #include <utility>
@@ -75,6 +75,13 @@ public:
            decltype(split_and_reduce_)::expected_cost(how.format, rotated(how.schedule), ranks, how.length, k) +
            decltype(deliver_)::expected_cost(everything(), how.format, ranks, n,
                                              detail::expected_union(ranks, k, n) / ranks, k);
+  }
+
+  static allreduce_promises promises(options const& how) {
+    allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners, true);
+    all.partition = uniform().describe();
+    all.schedule = rotated(how.schedule).describe();
+    return all;
   }
 
   /// As in `gradient_allreduce`.

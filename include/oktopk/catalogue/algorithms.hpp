@@ -7,7 +7,6 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
-#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
@@ -30,8 +29,7 @@ template <class Allreduce>
 inline constexpr bool needs_free_order = false;
 
 template <class Comm, class E, class Value, class Index, class Reduce>
-inline constexpr bool needs_free_order<dense<E, Comm, Value, Index, Reduce>> =
-    !requires { requires Reduce::starts_no_messages; };
+inline constexpr bool needs_free_order<dense<E, Comm, Value, Index, Reduce>> = !Reduce::starts_no_messages;
 
 /// Offers a reader the options of an algorithm and of its policies.
 struct policy_reader {
@@ -178,6 +176,9 @@ struct sparse_scheme {
   family of = family::top_k;
   std::string_view format = "coo"; ///< by default
 
+  static constexpr bool is_sparse = true;
+  static constexpr bool is_coded = false;
+
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     using with_coo = Type<E, any_communicator, Policies<coo<Value, Index>>>;
@@ -199,6 +200,9 @@ struct dense_scheme {
   std::string_view about;
   family of = family::dense;
 
+  static constexpr bool is_sparse = false;
+  static constexpr bool is_coded = false;
+
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     visit_options<dense<E, any_communicator, Value, Index, Reduce<E, any_communicator, Value>>>(in, size, sink);
@@ -211,6 +215,9 @@ struct coded_scheme {
   std::string_view name;
   std::string_view about;
   family of = family::coded;
+
+  static constexpr bool is_sparse = false;
+  static constexpr bool is_coded = true;
 
   template <class E, class Value, class Index, class Sink>
   void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
@@ -233,8 +240,6 @@ struct coded_scheme {
     }
     in.choose("codec", list, "none", "code of the messages");
   }
-
-  static constexpr bool is_coded = true;
 
   template <class Wire, class E, class Value, class Index, class Sink>
   void visit_over(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
@@ -289,8 +294,6 @@ inline constexpr std::tuple algorithms{
     dense_scheme<ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
     dense_scheme<halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
-    dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
-    sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
     sparse_scheme<automatic_of, format_alone>{
         "automatic", "the scheme that takes least time here: predicted, tried, and looked at again", family::automatic},
 };

@@ -106,6 +106,7 @@ public:
   /// The `table` of an `automatic`; empty for other algorithms.
   std::string table() const { return inside_->explain(true); }
   double bound_words() const { return inside_->bound_words(); }
+  allreduce_promises const& promises() const { return inside_->promises; }
   call_statistics const& last_call() const { return inside_->last_call(); }
   E const& execution() const { return inside_->execution(); }
   Comm& comm() { return inside_->comm(); }
@@ -151,6 +152,7 @@ private:
   using making_type = detail::accumulation<Index, Value, memory_space>;
 
   struct holder_base {
+    explicit holder_base(allreduce_promises stated) : promises(std::move(stated)) {}
     holder_base& operator=(holder_base&&) = delete;
     virtual ~holder_base() = default;
 
@@ -171,13 +173,16 @@ private:
     virtual void fail(detail::fault_report const& why) = 0;
     virtual update_type const& call(view_type const& accumulator) = 0;
     virtual update_type const& call(making_type const& accumulator) = 0;
+
+    allreduce_promises const promises;
   };
 
   template <class Allreduce>
   struct holder final : holder_base {
     using state = typename Allreduce::state_type;
 
-    holder(E const& exec, Comm const& comm, typename Allreduce::options const& how) : allreduce(exec, comm, how) {}
+    holder(E const& exec, Comm const& comm, typename Allreduce::options const& how)
+        : holder_base(Allreduce::promises(how)), allreduce(exec, comm, how) {}
 
     std::int64_t length() const override { return allreduce.length(); }
     std::int64_t k() const override { return allreduce.k(); }

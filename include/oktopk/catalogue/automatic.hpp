@@ -54,8 +54,7 @@ struct density_fit {
 };
 
 /// The state of `automatic`: the name and the state of the scheme in use.
-struct automatic_state {
-  std::int64_t iteration = 0;
+struct automatic_state : call_state {
   std::int64_t k = 0;             ///< k of the last call if the density is fitted; else 0
   std::int8_t of_other_ranks = 0; ///< set by `for_other_ranks`
   std::vector<char> text;         ///< of the chosen scheme; none before the first call and during trials
@@ -63,6 +62,7 @@ struct automatic_state {
 
   bool operator==(automatic_state const&) const = default;
   static std::string type_name() { return "automatic"; }
+  void forget_ranks() { of_other_ranks = 1; } // its scheme knows the state inside
 
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
@@ -165,6 +165,13 @@ public:
     learn_machine();
     fit_k(1);
     predict({});
+  }
+
+  /// Of whichever scheme it chooses.
+  static allreduce_promises promises(options const& how) {
+    return {.local = selection_promises{.rule = std::string(name()), .largest = true},
+            .rounding = how.sums == allowed_sums::rounded ? "any" : "",
+            .repeats = false};
   }
 
   std::int64_t length() const { return how_.length; }
@@ -393,7 +400,7 @@ private:
 
   std::vector<forecast> forecasts_of(std::int64_t k) const {
     auto all = catalogue::forecast_all<E, Value, Index>({.length = how_.length, .k = k}, comm_.size(),
-                                                        !detail::ordered_by_instance(comm_));
+                                                        !comm_.ordered_by_instance());
     std::erase_if(all, [&](forecast const& each) {
       return !detail::is_allowed(each, how_.sums) || (how_.dense_update && !each.dense);
     });
@@ -474,7 +481,7 @@ private:
   void meet() {
     std::optional<double> const before = std::exchange(untold_, std::nullopt);
     double slowest = before.value_or(0);
-    detail::begin_operation(comm_, name(), state_.iteration);
+    comm_.begin_operation(name(), state_.iteration);
     agree_on(std::span(&slowest, 1), reduction::max);
     if (!before) {
       return;

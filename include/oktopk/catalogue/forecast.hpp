@@ -26,7 +26,7 @@ std::vector<std::string> variants_of(Scheme const& scheme, int ranks) {
     return std::ranges::any_of(in.known(), [&](auto const& option) { return option.key == key; });
   };
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
-  if constexpr (requires { scheme.format; }) {
+  if constexpr (Scheme::is_sparse) {
     for (std::string const& format : detail::names_of(formats)) {
       if (has("format") && format != scheme.format) {
         add("format=" + format);
@@ -43,7 +43,7 @@ std::vector<std::string> variants_of(Scheme const& scheme, int ranks) {
       add(stages + ", format=packed");
       add(stages + ", format=packed(values=bfloat16)");
     }
-  } else if constexpr (requires { Scheme::is_coded; }) {
+  } else if constexpr (Scheme::is_coded) {
     for (std::string const& codec : detail::names_of(codecs)) {
       add("codec=" + codec);
     }
@@ -67,14 +67,15 @@ struct forecasting {
       forecast found;
       found.text = text;
       found.cost = Allreduce::expected_cost(how, ranks);
+      auto const promised = Allreduce::promises(how);
+      found.rounded = !promised.rounding.empty();
+      found.dense = !promised.local;
+      found.exact =
+          !found.rounded && promised.global && promised.global->is_exact() && promised.schedule == rotated().describe();
       if constexpr (requires { how.format; }) {
         found.format = how.format.name();
-        found.rounded = detail::is_lossy(how.format);
-        found.exact = !found.rounded && text.starts_with("ok_topk") && text.find("reduce=") == text.npos;
       } else {
         found.format = Allreduce::coding();
-        found.rounded = !found.format.empty();
-        found.dense = true;
       }
       // Dense schemes of the same cost differ in the ranks that they send to.
       auto const scheme = [](std::string const& of) { return of.substr(0, of.find('(')); };

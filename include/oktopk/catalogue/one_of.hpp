@@ -258,7 +258,7 @@ private:
 
 /// A selector that is one of several.
 template <class... Selectors>
-class one_of_selectors : public one_of<Selectors...> {
+class one_of_selectors : public one_of<Selectors...>, public selector_base {
 public:
   using one_of<Selectors...>::one_of;
 
@@ -269,6 +269,10 @@ public:
 
   bool bounded() const {
     return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
+  }
+
+  selection_promises promises() const {
+    return std::visit([](auto const& one) { return one.promises(); }, this->chosen_);
   }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
@@ -330,6 +334,10 @@ public:
 
   static std::string name() { return "one_of_selectors"; }
 
+  delivery_promises promises() const {
+    return std::visit([](auto const& one) { return one.promises(); }, this->chosen_);
+  }
+
   template <execution_space E, communicator Comm, sparse_format Format>
   class step : one_of_steps<typename deliverer_by<Choices, Gather>::type::template step<E, Comm, Format>...> {
     using steps = one_of_steps<typename deliverer_by<Choices, Gather>::type::template step<E, Comm, Format>...>;
@@ -337,10 +345,10 @@ public:
   public:
     step(one_of_deliverers const& how, Format const& format) : steps(how.chosen_, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const& owned, state<typename Format::value_type>& carried) {
       return steps::with_step(
-          [&](auto& one, auto which) { return one.run(call, reduced, owned, carried.template of<which()>()); });
+          [&](auto& one, auto which) { return one.run(call, mine, owned, carried.template of<which()>()); });
     }
 
     word_bound bound_words(call_size const& size) const {
@@ -360,7 +368,7 @@ public:
 
 /// A value codec that is one of several: on the wire the same as the chosen one.
 template <value_codec... Codecs>
-struct one_of_values {
+struct one_of_values : value_codec_base {
   std::int32_t chosen = 0; ///< its position in the list
 
   static constexpr bool lossless = (Codecs::lossless && ...);
@@ -378,7 +386,7 @@ struct one_of_values {
     return ((at++ == chosen && !Codecs::lossless) || ...);
   }
 
-  double expected_bits(int value_bytes) const {
+  double expected_bits(int value_bytes, double) const {
     double bits = 0;
     std::int32_t at = 0;
     auto const of = [&](auto const& codec) {

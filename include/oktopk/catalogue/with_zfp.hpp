@@ -28,7 +28,7 @@ std::span<catalogue::added_codec<E, Value, Index> const> zfp_codec() {
         {{"zfp", [](std::string_view name, detail::option_reader& in, gradient_size const& size,
                     catalogue::making<E, Value, Index>& sink) {
             catalogue::with_algorithm(name, [&](auto const& scheme) {
-              if constexpr (requires { &std::decay_t<decltype(scheme)>::is_coded; }) {
+              if constexpr (std::decay_t<decltype(scheme)>::is_coded) {
                 scheme.template visit_over<coded_wire<zfp>, E, Value, Index>(in, size, sink);
               }
             });

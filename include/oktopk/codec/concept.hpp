@@ -11,8 +11,26 @@
 
 namespace oktopk {
 
+/// Base of every codec: what one may have beyond what `codec` asks for. A codec that has it hides the member here. With
+/// `options` of its own, a plain struct that it is made from, it has `problem()`, a sentence about options that are wrong.
+struct codec_base : detail::without_options {
+  /// False if a block that is decoded and encoded again may lose more. Without: true.
+  static constexpr bool stable = true;
+};
+
+namespace detail {
+
+template <class C>
+concept derives_from_codec_base = std::derived_from<C, codec_base> && requires(C const& codec) {
+  typename C::options;
+  { codec.problem() } -> std::convertible_to<std::string>;
+  { C::stable } -> std::convertible_to<bool>;
+};
+
+} // namespace detail
+
 /// The form of a block of dense values on the wire: a copyable object, made from options that are the same on all
-/// ranks.
+/// ranks. Its class derives from `codec_base`.
 ///
 /// 1. `name()` tells the codec and its options. `lossless` tells whether `decode` gives back the bits that `encode`
 ///    got.
@@ -35,24 +53,20 @@ namespace oktopk {
 /// See `recoding_codec` for an optional function of codecs, and tests/codec/suite.hpp for the tests that every codec
 /// passes.
 template <class C, class Value, class E>
-concept codec =
-    std::copy_constructible<C> && requires(C const& c, E const& exec, Value const* values, Value* sums, std::byte* out,
-                                           std::byte const* in, std::int64_t count, double largest) {
-      { c.name() } -> std::convertible_to<std::string>;
-      { C::lossless } -> std::convertible_to<bool>;
-      { C::block_size } -> std::convertible_to<std::int64_t>;
-      { c.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
-      { c.encode(exec, values, count, out, sums) } -> std::same_as<void>;
-      { c.decode(exec, in, count, sums) } -> std::same_as<void>;
-      { c.decode_and_reduce(exec, detail::add(), in, count, sums) } -> std::same_as<void>;
-      { c.template error_bound<Value>(largest) } -> std::same_as<double>;
-    };
+concept codec = std::copy_constructible<C> && detail::derives_from_codec_base<C> &&
+                requires(C const& c, E const& exec, Value const* values, Value* sums, std::byte* out,
+                         std::byte const* in, std::int64_t count, double largest) {
+                  { c.name() } -> std::convertible_to<std::string>;
+                  { C::lossless } -> std::convertible_to<bool>;
+                  { C::block_size } -> std::convertible_to<std::int64_t>;
+                  { c.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
+                  { c.encode(exec, values, count, out, sums) } -> std::same_as<void>;
+                  { c.decode(exec, in, count, sums) } -> std::same_as<void>;
+                  { c.decode_and_reduce(exec, detail::add(), in, count, sums) } -> std::same_as<void>;
+                  { c.template error_bound<Value>(largest) } -> std::same_as<double>;
+                };
 
 namespace detail {
-
-/// True for a codec that loses more each time that a block is coded again: its constant `stable` is false.
-template <class Codec>
-inline constexpr bool loses_again = requires { requires !Codec::stable; };
 
 /// A lossy codec that decodes, reduces and encodes in one kernel.
 ///
@@ -68,7 +82,7 @@ concept recoding_codec = codec<C, Value, E> && !C::lossless &&
 
 /// The base of a codec of blocks of 64 values at a fixed rate. `Codec`, the codec itself, has a name, `scheme`.
 template <class Codec>
-class fixed_rate_codec {
+class fixed_rate_codec : public codec_base {
 public:
   static constexpr bool lossless = false;
   static constexpr std::int64_t block_size = 64;

@@ -45,7 +45,7 @@ struct element_reduction {
 /// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of
 /// a value on the wire, `bits<Value>`, and the conversions of one value, `to_bits` and `from_bits`.
 template <class Element>
-struct elementwise_codec {
+struct elementwise_codec : codec_base {
   static constexpr std::int64_t block_size = 1;
 
   template <gradient_value Value>

@@ -100,7 +100,7 @@ public:
   template <communicator Comm>
   [[gnu::cold]] void check_on(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
-    detail::begin_operation(comm, what_);
+    comm.begin_operation(what_, -1);
     std::string const mine = record();
     detail::fnv1a hash;
     hash.add(mine.data(), mine.size());

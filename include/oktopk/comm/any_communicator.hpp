@@ -3,9 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/time_limit.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -17,10 +15,8 @@ namespace oktopk {
 ///
 /// Holds a copy of the communicator; its own copies share that. Messages, waits, limits and errors are those of the
 /// communicator inside; each costs one virtual call more, and no allocation once as many messages as now were under
-/// way before. `ordered_by_instance` and `tells_sizes` are functions. Where the inner communicator lacks an optional
-/// member, `abort` and `begin_operation` do nothing, and a time limit is an `error` (option_out_of_range). A request must
-/// not outlive the last copy of its communicator.
-class any_communicator {
+/// way before. A request must not outlive the last copy of its communicator.
+class any_communicator : public communicator_base {
   class model;
   template <class Comm>
   class holder;
@@ -124,19 +120,15 @@ public:
   void abort(error const& why) noexcept { inside_->abort(why); }
   void begin_operation(std::string_view name, std::int64_t number) { inside_->begin_operation(name, number); }
   std::int64_t number_object() { return inside_->number_object(); }
-  std::int64_t& untagged_objects() const { return inside_->untagged_objects(); }
+  std::int64_t* untagged_objects() const { return inside_->untagged_objects(); }
 
-  std::chrono::nanoseconds time_limit() const { return inside_->time_limits().second; }
-  /// Of control and of bulk messages.
-  std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds> time_limits() const { return inside_->time_limits(); }
-  void set_time_limit(std::chrono::nanoseconds limit) { inside_->set_time_limits({limit, limit}); }
-  void set_time_limit(std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds> const& both) {
-    inside_->set_time_limits(both);
-  }
+  time_limit_pair time_limits() const { return inside_->time_limits(); }
+  void set_time_limits(time_limit_pair const& both) { inside_->set_time_limits(both); }
+  std::chrono::nanoseconds time_limit() const { return time_limits().second; }
+  void set_time_limit(std::chrono::nanoseconds limit) { set_time_limits({limit, limit}); }
 
 private:
   using device_memory = Kokkos::DefaultExecutionSpace::memory_space;
-  using limits = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
 
   // What does not change is read without a call.
   class model {
@@ -157,9 +149,9 @@ private:
     virtual void abort(error const& why) noexcept = 0;
     virtual void begin_operation(std::string_view name, std::int64_t number) = 0;
     virtual std::int64_t number_object() = 0;
-    virtual std::int64_t& untagged_objects() = 0;
-    virtual limits time_limits() const = 0;
-    virtual void set_time_limits(limits const& both) = 0;
+    virtual std::int64_t* untagged_objects() = 0;
+    virtual time_limit_pair time_limits() const = 0;
+    virtual void set_time_limits(time_limit_pair const& both) = 0;
 
     int rank = 0;
     int size = 1;
@@ -206,13 +198,13 @@ private:
     explicit holder(Comm comm) : comm_(std::move(comm)) {
       rank = comm_.rank();
       size = comm_.size();
-      ordered_by_instance = detail::ordered_by_instance(comm_);
-      tells_sizes = detail::tells_sizes(comm_);
+      ordered_by_instance = comm_.ordered_by_instance();
+      tells_sizes = comm_.tells_sizes();
       reaches_host = comm_.template can_access<Kokkos::HostSpace>();
       reaches_device = comm_.template can_access<device_memory>();
     }
 
-    bool takes_other_threads() const override { return detail::takes_other_threads(comm_); }
+    bool takes_other_threads() const override { return comm_.takes_other_threads(); }
 
     request isend(std::span<std::byte const> out, int peer, phase use) override {
       return kept(control_, comm_.isend(out, peer, use), out.size(), use, false);
@@ -270,53 +262,23 @@ private:
     void allreduce(std::span<float> values, reduction op, phase use) override { comm_.allreduce(values, op, use); }
     void allreduce(std::span<double> values, reduction op, phase use) override { comm_.allreduce(values, op, use); }
 
-    void abort(error const& why) noexcept override {
-      if constexpr (requires { comm_.abort(why); }) {
-        comm_.abort(why);
-      }
+    void abort(error const& why) noexcept override { comm_.abort(why); }
+    void begin_operation(std::string_view name, std::int64_t number) override { comm_.begin_operation(name, number); }
+    std::int64_t number_object() override { return comm_.number_object(); }
+
+    std::int64_t* untagged_objects() override {
+      std::int64_t* const inner = comm_.untagged_objects();
+      return inner == nullptr ? &untagged_objects_ : inner;
     }
 
-    void begin_operation(std::string_view name, std::int64_t number) override {
-      detail::begin_operation(comm_, name, number);
-    }
-
-    std::int64_t number_object() override { return detail::number_object(comm_); }
-
-    std::int64_t& untagged_objects() override {
-      if constexpr (requires(Comm const& comm) { ++comm.untagged_objects(); }) {
-        return std::as_const(comm_).untagged_objects();
-      } else {
-        return untagged_objects_;
-      }
-    }
-
-    limits time_limits() const override {
-      if constexpr (requires { limits(comm_.time_limits()); }) {
-        return comm_.time_limits();
-      } else if constexpr (requires { comm_.time_limit(); }) {
-        return {comm_.time_limit(), comm_.time_limit()};
-      } else {
-        throw no_limit();
-      }
-    }
-
-    void set_time_limits(limits const& both) override {
-      if constexpr (requires { comm_.set_time_limit(both); }) {
-        comm_.set_time_limit(both);
-      } else if constexpr (requires { comm_.set_time_limit(both.second); }) {
-        comm_.set_time_limit(both.second);
-      } else {
-        throw no_limit();
-      }
-    }
+    time_limit_pair time_limits() const override { return comm_.time_limits(); }
+    void set_time_limits(time_limit_pair const& both) override { comm_.set_time_limits(both); }
 
   private:
     friend any_communicator;
     using inner_request = typename Comm::request;
     using inner_bulk_request = typename Comm::bulk_request;
     static constexpr bool is_one_type = std::same_as<inner_request, inner_bulk_request>;
-
-    static error no_limit() { return {fault::option_out_of_range, "this communicator has no time limit"}; }
 
     auto& bulk() {
       if constexpr (is_one_type) {
@@ -342,9 +304,7 @@ private:
     void note_end(Inner const& message, request& of) const {
       if (of.active_ && !message.active()) {
         of.active_ = false;
-        if constexpr (requires { message.bytes(); }) {
-          of.bytes_ = tells_sizes ? message.bytes() : of.bytes_;
-        }
+        of.bytes_ = detail::arrived_bytes(comm_, message, of.bytes_);
       }
     }
 

@@ -6,8 +6,6 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/sparse.hpp>
 
-#include <chrono>
-
 namespace oktopk {
 
 namespace detail {

@@ -106,11 +106,7 @@ public:
     bool active() const { return bytes_.active() || trailer_.active(); }
     phase message_phase() const { return use_; }
 
-    std::size_t bytes() const
-      requires requires(Inner const& inner) { inner.bytes(); }
-    {
-      return bytes_.bytes();
-    }
+    std::size_t bytes() const { return bytes_.bytes(); }
 
   private:
     friend checked;
@@ -129,7 +125,7 @@ public:
   using decorator::rank;
 
   explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(decorator::size())) {
-    if (oktopk::detail::ordered_by_instance(inner())) {
+    if (inner().ordered_by_instance()) {
       throw error(fault::communication, "checked takes no communicator that orders messages by the instance");
     }
   }
@@ -143,7 +139,7 @@ public:
 
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);
-    oktopk::detail::begin_operation(inner(), name, number);
+    inner().begin_operation(name, number);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {

@@ -5,6 +5,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/reduce.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 
@@ -26,6 +27,48 @@ struct bulk_message {
   int peer = 0;               ///< the rank it goes to or comes from
   phase use = phase::control; ///< its purpose
   bool receives = false;      ///< true if this rank receives it
+};
+
+/// Time limits of the waits for control and for bulk messages; zero stands for none.
+using time_limit_pair = std::pair<std::chrono::nanoseconds, std::chrono::nanoseconds>;
+
+/// Base of every communicator: all that one may offer beyond what the concepts ask for. A class that offers a member
+/// hides the one here, which says what it means to have none. Calls of these members send nothing.
+struct communicator_base {
+  /// True if bulk messages run in order with the work enqueued on `exec`. Without: false. This function and the next one
+  /// are static and constexpr where the type knows the answer.
+  static constexpr bool ordered_by_instance() { return false; }
+
+  /// True if a receive may offer more room than its message needs, and its request tells the bytes that arrived.
+  /// Without: false.
+  static constexpr bool tells_sizes() { return false; }
+
+  /// True if calls may come from another thread than the one that has made the communicator, one at a time. Without:
+  /// false, so `bucketed` overlaps nothing.
+  bool takes_other_threads() const { return false; }
+
+  /// Names the operation that the next messages belong to, and its number, or -1. Not collective. Without: errors name
+  /// no operation.
+  void begin_operation(std::string_view, std::int64_t) {}
+
+  /// Returns how often it was called before, on this communicator or a copy of it. Collective. The number is in the tags
+  /// of an object's messages. Without: 0, so only other facts tell objects apart.
+  std::int64_t number_object() { return 0; }
+
+  /// The number of objects whose messages have no tags; 0 at first, and shared by all copies. Without: null, so ranks do
+  /// not notice that they call different ones of such objects.
+  std::int64_t* untagged_objects() const { return nullptr; }
+
+  /// Gives the communicator up on this rank, and tells the other ranks why. Not collective. Without: they wait up to
+  /// their time limit.
+  void abort(error const&) noexcept {}
+
+  /// The limits of all copies on this rank. Without: an `error` (option_out_of_range).
+  time_limit_pair time_limits() const { throw no_time_limit(); }
+  void set_time_limits(time_limit_pair const&) { throw no_time_limit(); }
+
+private:
+  static error no_time_limit() { return {fault::option_out_of_range, "this communicator has no time limit"}; }
 };
 
 namespace detail {
@@ -69,31 +112,38 @@ concept starts_groups = requires { typename C::bulk_request; } && message_reques
                           { comm.cancel(requests) } noexcept -> std::same_as<void>;
                         };
 
-// No concept gets a decltype as its argument: Clang 22 keeps that it was not satisfied, for other types too
-// (findings/clang_concept_of_decltype.sh).
-template <class C>
-concept knows_its_order = std::is_same_v<decltype(C::ordered_by_instance), bool const> || requires(C const& comm) {
-  { comm.ordered_by_instance() } -> std::same_as<bool>;
-};
-
-template <class C>
-concept knows_if_it_tells_sizes = std::is_same_v<decltype(C::tells_sizes), bool const> || requires(C const& comm) {
-  { comm.tells_sizes() } -> std::same_as<bool>;
-};
-
 /// True for a communicator whose type says that messages are ordered by the instance.
 template <class C>
-inline constexpr bool always_ordered_by_instance = requires { requires C::ordered_by_instance; };
+inline constexpr bool always_ordered_by_instance = requires { typename std::enable_if_t<C::ordered_by_instance()>; };
 
 /// False for a communicator whose type says that a receive does not tell its size.
 template <class C>
-inline constexpr bool may_tell_sizes = !requires { requires !C::tells_sizes; };
+inline constexpr bool may_tell_sizes = !requires { typename std::enable_if_t<!C::tells_sizes()>; };
 
 template <class C>
-concept knows_what_arrived = knows_its_order<C> && knows_if_it_tells_sizes<C> &&
-                             (!may_tell_sizes<C> || requires(C const& comm, typename C::bulk_request const& request) {
+concept knows_what_arrived = requires(C const& comm) {
+  { comm.ordered_by_instance() } -> std::same_as<bool>;
+  { comm.tells_sizes() } -> std::same_as<bool>;
+} && (!may_tell_sizes<C> || requires(typename C::bulk_request const& request) {
                                { request.bytes() } -> std::same_as<std::size_t>;
                              });
+
+template <class C>
+concept derives_from_communicator_base = std::derived_from<C, communicator_base>;
+
+/// What `communicator_base` has; a class that hides a member has one with the same signature.
+template <class C>
+concept has_optional_members =
+    requires(C& comm, C const& as_const, std::string_view name, std::int64_t number, time_limit_pair const& limits) {
+      { comm.begin_operation(name, number) } -> std::same_as<void>;
+      { comm.number_object() } -> std::same_as<std::int64_t>;
+      { as_const.untagged_objects() } -> std::same_as<std::int64_t*>;
+      { as_const.takes_other_threads() } -> std::same_as<bool>;
+      { as_const.time_limits() } -> std::same_as<time_limit_pair>;
+      { comm.set_time_limits(limits) } -> std::same_as<void>;
+    } && requires(C& comm, error const& why) {
+      { comm.abort(why) } noexcept -> std::same_as<void>;
+    };
 
 template <class C>
 concept reduces_everywhere = requires(C& comm, std::span<float> f, std::span<double> d, reduction op, phase p) {
@@ -110,17 +160,18 @@ concept knows_its_reach = requires(C const& comm) {
 
 /// Control: messages of a few numbers of the host, such as sizes, faults, thresholds, boundaries and agreements.
 ///
-/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
+/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it. Its class derives
+/// from `communicator_base`, whose members it hides where it has more to offer.
 /// 1. `rank()`, `size()` — do not change.
 /// 2. `isend(bytes, peer, phase)`, `irecv(bytes, peer, phase)` — start a message of contiguous bytes in host memory.
 ///    Both sides know its size. The bytes belong to the communicator until a wait has completed the request. Never
 ///    block. Messages of one phase between two ranks arrive in the order they were sent.
 /// 3. `wait_all(requests)` — blocks until all active requests among these are complete, and makes them inactive. A
-///    communicator may have a time limit (`set_time_limit`, `time_limit`), the same on all ranks; each communicator
-///    documents its first value and the meaning of zero. A wait that takes longer is an `error` (fault::timed_out) that
-///    names the operation of the ranks (`begin_operation`), the phase, the peers that have not answered and the
-///    complete messages; the request stays active, to be cancelled. A wait releases this thread's lock to launch
-///    kernels (`launch_unlock`), otherwise other threads could not launch any.
+///    communicator may have a time limit (`time_limits`), the same on all ranks; each communicator documents its first
+///    value. A wait that takes longer is an `error` (fault::timed_out) that names the operation of the ranks
+///    (`begin_operation`), the phase, the peers that have not answered and the complete messages; the request stays
+///    active, to be cancelled. A wait releases this thread's lock to launch kernels (`launch_unlock`), otherwise other
+///    threads could not launch any.
 /// 4. `cancel(requests)` — ends the active requests among these, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
 ///    wait for the rest of it. A send that does not end soon may go on by itself; its bytes are then still read when
@@ -132,8 +183,9 @@ concept knows_its_reach = requires(C const& comm) {
 ///
 /// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>
-concept control_communicator = std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> &&
-                               detail::waits<C> && detail::cancels<C>;
+concept control_communicator =
+    std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> && detail::waits<C> &&
+    detail::cancels<C> && detail::derives_from_communicator_base<C> && detail::has_optional_members<C>;
 
 /// Bulk: groups of messages of data in the memory of kernels, if the transport reaches it.
 ///
@@ -141,14 +193,13 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 ///    (`message_buffer`).
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and fills one request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
-/// 3. `ordered_by_instance` — true if messages run in order with the work enqueued on `exec`; a constant, or a function
-///    where only the object knows. If it is false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
-///    may begin only when the group before it has ended, so ranks start groups in matching orders: messages that belong
-///    together, such as a send and a receive of two ranks that exchange, are in the same group on both.
-/// 4. `tells_sizes` — true if a receive may offer more room than its message needs, and `request.bytes()` of a complete
-///    one returns the bytes that arrived; a constant or a function. If it is false, the room of a receive is exactly as large as
-///    its message; `message_group` sends sizes ahead by control messages if the receiver cannot know them. A message
-///    that exceeds the room of its receive is an `error`.
+/// 3. `ordered_by_instance()` — if it is false, the caller has waited for the work that touches the bytes
+///    (`message_group` does). If it is true, a group may begin only when the group before it has ended, so ranks start
+///    groups in matching orders: messages that belong together, such as a send and a receive of two ranks that exchange,
+///    are in the same group on both.
+/// 4. `tells_sizes()` — if it is true, `request.bytes()` of a complete receive returns the bytes that arrived. If it is
+///    false, the room of a receive is exactly as large as its message; `message_group` sends sizes ahead by control
+///    messages if the receiver cannot know them. A message that exceeds the room of its receive is an `error`.
 /// 5. `wait_all(requests)` — blocks until all active ones are complete. Work that is enqueued afterwards on the
 ///    instance of their `start` sees the bytes that arrived, and may overwrite the bytes that were sent. If
 ///    `ordered_by_instance` is true, the host may not have to wait for that.
@@ -159,7 +210,8 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 ///    It is the communicator's own algorithm, the one that `dense` measures.
 template <class C>
 concept bulk_communicator =
-    std::copy_constructible<C> && detail::ranked<C> && detail::starts_groups<C> && detail::knows_what_arrived<C> &&
+    std::copy_constructible<C> && detail::ranked<C> && detail::starts_groups<C> &&
+    detail::derives_from_communicator_base<C> && detail::has_optional_members<C> && detail::knows_what_arrived<C> &&
     detail::reduces_everywhere<C> && detail::knows_its_reach<C>;
 
 /// Ranks that exchange messages: the only communication of the library between processes.
@@ -182,107 +234,56 @@ void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
 
 namespace detail {
 
-/// The facts of the contract, whether constants or functions.
-template <class Comm>
-constexpr bool ordered_by_instance(Comm const& comm) {
-  if constexpr (requires { comm.ordered_by_instance(); }) {
-    return comm.ordered_by_instance();
+/// The bytes of a complete receive with this room: those that arrived, or the room, which is as large if nobody tells.
+template <class Comm, class Request>
+std::size_t arrived_bytes(Comm const& comm, Request const& received, std::size_t room) {
+  if constexpr (may_tell_sizes<Comm> && std::same_as<Request, typename Comm::bulk_request>) {
+    return comm.tells_sizes() ? received.bytes() : room;
   } else {
-    return Comm::ordered_by_instance;
+    return room;
   }
 }
 
+/// Counts an object whose messages have no tags. Collective, as the making of an object is; sends nothing.
 template <class Comm>
-constexpr bool tells_sizes(Comm const& comm) {
-  if constexpr (requires { comm.tells_sizes(); }) {
-    return comm.tells_sizes();
-  } else {
-    return Comm::tells_sizes;
-  }
-}
-
-/// Tells a communicator the operation that its next messages belong to, if it has a member of this name, which takes
-/// the last two arguments. Not collective; sends nothing.
-template <class Comm>
-void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1) {
-  if constexpr (requires { comm.begin_operation(name, number); }) {
-    comm.begin_operation(name, number);
-  }
-}
-
-/// The number of an object that is made on the ranks of a communicator: of the objects made on it or on its copies
-/// before. It is in the tags of the object's messages. Collective, as the making of an object is; sends nothing. 0 for a
-/// communicator without a member of this name: then only other facts tell objects apart.
-template <class Comm>
-std::int64_t number_object(Comm& comm) {
-  if constexpr (requires { comm.number_object(); }) {
-    return comm.number_object();
-  } else {
-    return 0;
-  }
-}
-
-/// Counts an object whose messages have no tags. Collective, as the making of an object is; sends nothing. The count is
-/// the communicator's `untagged_objects()`, a reference, shared by its copies; one without this member counts none.
-template <class Comm>
-void add_untagged_object([[maybe_unused]] Comm const& comm) {
-  if constexpr (requires { ++comm.untagged_objects(); }) {
-    ++comm.untagged_objects();
+void add_untagged_object(Comm const& comm) {
+  if (std::int64_t* const count = comm.untagged_objects()) {
+    ++*count;
   }
 }
 
 /// Objects without tags that are made within its scope count as none: their maker counts as one, and calls one of them
 /// at a time.
-template <class Comm>
 class uncounted_objects {
 public:
-  explicit uncounted_objects(Comm const& comm) : comm_(comm) {
-    if constexpr (requires { ++comm.untagged_objects(); }) {
-      before_ = comm.untagged_objects();
-    }
-  }
+  template <class Comm>
+  explicit uncounted_objects(Comm const& comm)
+      : count_(comm.untagged_objects()), before_(count_ == nullptr ? 0 : *count_) {}
   uncounted_objects& operator=(uncounted_objects&&) = delete;
   ~uncounted_objects() {
-    if constexpr (requires { ++comm_.untagged_objects(); }) {
-      comm_.untagged_objects() = before_;
+    if (count_ != nullptr) {
+      *count_ = before_;
     }
   }
 
 private:
-  Comm const& comm_;
-  std::int64_t before_ = 0;
+  std::int64_t* count_;
+  std::int64_t before_;
 };
 
 /// True if more than one object without tags was made on the communicator: values of one may then meet those of
 /// another, so ranks have to compare first which one they call. The same on all ranks.
 template <ranked Comm>
-bool confuses_objects([[maybe_unused]] Comm const& comm) {
-  if constexpr (requires { ++comm.untagged_objects(); }) {
-    return comm.size() > 1 && comm.untagged_objects() > 1;
-  } else {
-    return false;
-  }
-}
-
-/// True if calls of a communicator may come from another thread than the one that has made it, one at a time.
-///
-/// Asks its member `takes_other_threads()`; a communicator without one takes none.
-template <ranked Comm>
-bool takes_other_threads([[maybe_unused]] Comm const& comm) {
-  if constexpr (requires { comm.takes_other_threads(); }) {
-    return comm.takes_other_threads();
-  } else {
-    return false;
-  }
+bool confuses_objects(Comm const& comm) {
+  std::int64_t const* const count = comm.untagged_objects();
+  return comm.size() > 1 && count != nullptr && *count > 1;
 }
 
 /// Gives up a communicator for a reason that this rank alone may know: this rank cannot use it any more, and a
 /// communicator with `abort` tells the others the reason. Not collective.
 template <class Comm>
 void leave(Comm& comm, error const& why) noexcept {
-  if constexpr (requires { comm.abort(why); }) {
-    comm.abort(why);
-  }
+  comm.abort(why);
   comm.cancel(std::span<typename Comm::request>());
 }
 

@@ -52,11 +52,7 @@ public:
     bool active() const { return inner_.active(); }
     phase message_phase() const { return use_; }
 
-    std::size_t bytes() const
-      requires requires(Inner const& inner) { inner.bytes(); }
-    {
-      return inner_.bytes();
-    }
+    std::size_t bytes() const { return inner_.bytes(); }
 
     counted_request() = default;
 
@@ -190,11 +186,7 @@ private:
       if (std::exchange(each.receives_, false)) {
         traffic& t = of(each.use_);
         t.messages_received += 1;
-        if constexpr (requires { each.inner_.bytes(); }) {
-          t.bytes_received += static_cast<std::int64_t>(each.inner_.bytes());
-        } else { // the room is exactly as large as the message
-          t.bytes_received += static_cast<std::int64_t>(each.capacity_);
-        }
+        t.bytes_received += static_cast<std::int64_t>(detail::arrived_bytes(inner(), each.inner_, each.capacity_));
       }
     }
   }

@@ -485,7 +485,7 @@ class in_process_communicator : public detail::limited_communicator<in_process_c
 public:
   using request = detail::held_request<in_process_communicator, detail::in_process_message*>;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
+  static constexpr bool tells_sizes() { return true; }
 
   explicit in_process_communicator(detail::in_process_member& member) : limited_communicator(&member) {}
 
@@ -598,6 +598,43 @@ struct options {
 /// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
 inline constexpr std::size_t least_stack_bytes = std::size_t(64) << 10;
 
+} // namespace in_process
+
+namespace detail {
+
+// What is the same for all bodies, which is compiled once.
+inline std::vector<std::exception_ptr> run_ranks(int ranks, std::function<void(in_process_communicator)> const& body,
+                                                 in_process::options const& how) {
+  if (ranks < 1) {
+    throw error(fault::option_out_of_range, "in_process::run needs at least one rank");
+  }
+  if (how.stack_bytes < in_process::least_stack_bytes) {
+    throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
+                                                " is less than the least, " +
+                                                std::to_string(in_process::least_stack_bytes));
+  }
+  std::vector<int> everybody(static_cast<std::size_t>(ranks));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  auto const schedule = how.simulated ? how.simulated(ranks) : std::make_unique<in_process_schedule>(ranks);
+  in_process_messages messages;
+  in_process_group all(*schedule, messages, everybody);
+  return schedule->run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
+                      [&](int rank) { all.forget(rank); });
+}
+
+inline void rethrow_nearest_cause(std::vector<std::exception_ptr> const& thrown) {
+  auto const first = std::min_element(thrown.begin(), thrown.end(), [](auto const& a, auto const& b) {
+    return distance_from_cause(a) < distance_from_cause(b);
+  });
+  if (distance_from_cause(*first) < no_cause) {
+    std::rethrow_exception(*first);
+  }
+}
+
+} // namespace detail
+
+namespace in_process {
+
 /// Runs `body(in_process_communicator)` on `ranks` ranks. Returns the exception of each rank, null if it returned.
 ///
 /// The ranks are fibres of the calling thread, no threads: one runs until it waits for a message. So a rank waits for
@@ -608,20 +645,8 @@ inline constexpr std::size_t least_stack_bytes = std::size_t(64) << 10;
 /// there is no memory for the stacks.
 template <class Body>
 std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
-  if (ranks < 1) {
-    throw error(fault::option_out_of_range, "in_process::run needs at least one rank");
-  }
-  if (how.stack_bytes < least_stack_bytes) {
-    throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
-                                                " is less than the least, " + std::to_string(least_stack_bytes));
-  }
-  std::vector<int> everybody(static_cast<std::size_t>(ranks));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  auto const schedule = how.simulated ? how.simulated(ranks) : std::make_unique<detail::in_process_schedule>(ranks);
-  detail::in_process_messages messages;
-  detail::in_process_group all(*schedule, messages, everybody);
-  return schedule->run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
-                       [&](int rank) { all.forget(rank); });
+  return detail::run_ranks(
+      ranks, [&body](in_process_communicator comm) { body(std::move(comm)); }, how);
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
@@ -629,13 +654,7 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
 /// may wait for.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
-  auto const all = run_and_collect(ranks, std::forward<Body>(body), how);
-  auto const first = std::min_element(all.begin(), all.end(), [](auto const& a, auto const& b) {
-    return detail::distance_from_cause(a) < detail::distance_from_cause(b);
-  });
-  if (detail::distance_from_cause(*first) < detail::no_cause) {
-    std::rethrow_exception(*first);
-  }
+  detail::rethrow_nearest_cause(run_and_collect(ranks, body, how));
 }
 
 } // namespace in_process

@@ -154,7 +154,7 @@ public:
   /// received before; `label` names the fence that a transport on the host needs.
   template <execution_space E>
   void start(E const& exec, Comm& comm, char const* label) {
-    if (!ordered_by_instance(comm)) {
+    if (!comm.ordered_by_instance()) {
       detail::fence(exec, label);
     }
     start(exec, comm);
@@ -163,7 +163,7 @@ public:
   /// Starts the named messages; no kernel that was enqueued since the last fence touches their bytes.
   template <execution_space E>
   void start(E const& exec, Comm& comm) {
-    if (!tells_sizes(comm)) {
+    if (!comm.tells_sizes()) {
       announce_sizes(comm);
     }
     requests_.resize(named_.size());
@@ -236,7 +236,7 @@ typename Comm::bulk_request start_single(E const& exec, Comm& comm, bulk_message
   static_assert(!always_ordered_by_instance<Comm>,
                 "oktopk: the textbook allreduces need messages that do not wait for each other; over a transport that "
                 "orders groups by its instance use native_allreduce");
-  if (ordered_by_instance(comm)) { // the catalogue lets nobody come here
+  if (comm.ordered_by_instance()) { // the catalogue lets nobody come here
     throw error(fault::communication, "the textbook allreduces do not run over a communicator that orders messages");
   }
   typename Comm::bulk_request request{};

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/time_limit.hpp>
 
 #include <utility>
 
@@ -15,77 +14,41 @@ namespace oktopk {
 /// few numbers of the host. Keeps copies of both.
 template <control_communicator Control, bulk_communicator Bulk>
   requires(!std::same_as<typename Control::request, typename Bulk::bulk_request>)
-class paired {
+class paired : public communicator_base {
 public:
   using request = typename Control::request;
   using bulk_request = typename Bulk::bulk_request;
-  static constexpr bool tells_sizes = Bulk::tells_sizes;
-  static constexpr bool ordered_by_instance = Bulk::ordered_by_instance;
+  static constexpr bool tells_sizes() { return Bulk::tells_sizes(); }
+  static constexpr bool ordered_by_instance() { return Bulk::ordered_by_instance(); }
 
   paired(Control control, Bulk bulk) : control_(std::move(control)), bulk_(std::move(bulk)) {}
 
   int rank() const { return control_.rank(); }
   int size() const { return control_.size(); }
-  bool takes_other_threads() const {
-    return oktopk::detail::takes_other_threads(control_) && oktopk::detail::takes_other_threads(bulk_);
-  }
+  bool takes_other_threads() const { return control_.takes_other_threads() && bulk_.takes_other_threads(); }
 
   void begin_operation(std::string_view name, std::int64_t number) {
-    oktopk::detail::begin_operation(control_, name, number);
-    oktopk::detail::begin_operation(bulk_, name, number);
+    control_.begin_operation(name, number);
+    bulk_.begin_operation(name, number);
   }
 
-  std::int64_t number_object() { return oktopk::detail::number_object(control_); }
-  std::int64_t& untagged_objects() const
-    requires requires(Control const& control) { ++control.untagged_objects(); }
-  {
-    return control_.untagged_objects();
+  std::int64_t number_object() { return control_.number_object(); }
+  std::int64_t* untagged_objects() const { return control_.untagged_objects(); }
+
+  /// The limits of the control and of the bulk half.
+  time_limit_pair time_limits() const { return {control_.time_limits().first, bulk_.time_limits().second}; }
+  void set_time_limits(time_limit_pair const& both) {
+    static_cast<void>(time_limits()); // an error where a half has none, before the other half is changed
+    control_.set_time_limits({both.first, both.first});
+    bulk_.set_time_limits({both.second, both.second});
   }
 
-  void set_time_limit(std::chrono::nanoseconds limit)
-    requires requires(Control& control, Bulk& bulk) {
-      control.set_time_limit(limit);
-      bulk.set_time_limit(limit);
-    }
-  {
-    control_.set_time_limit(limit);
-    bulk_.set_time_limit(limit);
-  }
-
-  /// Sets the limits of both halves, as `time_limits` returns them.
-  template <class ControlLimits, class BulkLimits>
-  void set_time_limit(std::pair<ControlLimits, BulkLimits> const& limits)
-    requires requires(Control& control, Bulk& bulk) {
-      control.set_time_limit(limits.first);
-      bulk.set_time_limit(limits.second);
-    }
-  {
-    control_.set_time_limit(limits.first);
-    bulk_.set_time_limit(limits.second);
-  }
-
-  auto time_limits() const
-    requires requires(Control const& control, Bulk const& bulk) {
-      control.time_limit();
-      bulk.time_limit();
-    }
-  {
-    return std::pair{detail::time_limits_of(control_), detail::time_limits_of(bulk_)};
-  }
-
-  /// The limit of the bulk half.
-  std::chrono::nanoseconds time_limit() const
-    requires requires(Bulk const& bulk) { bulk.time_limit(); }
-  {
-    return bulk_.time_limit();
-  }
+  /// The limit of the bulk half; sets that of both.
+  std::chrono::nanoseconds time_limit() const { return time_limits().second; }
+  void set_time_limit(std::chrono::nanoseconds limit) { set_time_limits({limit, limit}); }
 
   /// Calls `abort` of the control half, which tells the other ranks for both.
-  void abort(error const& why) noexcept
-    requires requires(Control& control) { control.abort(why); }
-  {
-    control_.abort(why);
-  }
+  void abort(error const& why) noexcept { control_.abort(why); }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return control_.isend(out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, phase use) { return control_.irecv(in, peer, use); }

@@ -123,15 +123,15 @@ struct shared_state {
 /// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks. Bulk
 /// messages are started one by one and lie in host memory, unless `Communicator` hides these members.
 template <class Communicator, class State, class Pointer = std::shared_ptr<State>>
-class limited_communicator {
+class limited_communicator : public communicator_base {
 public:
-  static constexpr bool ordered_by_instance = false;
-
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
+  time_limit_pair time_limits() const { return {time_limit(), time_limit()}; }
+  void set_time_limits(time_limit_pair const& both) { set_time_limit(both.second); }
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
   std::int64_t number_object() { return shared_->objects++; }
-  std::int64_t& untagged_objects() const { return shared_->untagged_objects; }
+  std::int64_t* untagged_objects() const { return &shared_->untagged_objects; }
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }

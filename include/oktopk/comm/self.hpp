@@ -7,7 +7,7 @@
 namespace oktopk {
 
 /// One rank alone: for programs that run without a network, at no cost.
-class self_communicator {
+class self_communicator : public communicator_base {
 public:
   class request {
   public:
@@ -16,8 +16,8 @@ public:
   };
 
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
+
+  static constexpr bool tells_sizes() { return true; }
 
   int rank() const { return 0; }
   int size() const { return 1; }

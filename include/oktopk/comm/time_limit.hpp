@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/error.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/core/number_text.hpp>
-
-#include <chrono>
-#include <utility>
 
 namespace oktopk {
 
@@ -31,37 +28,28 @@ inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limi
   return limit;
 }
 
-/// The limits that are set now, as `set_time_limit` takes them; a pair if there are two halves.
-template <class Comm>
-auto time_limits_of(Comm const& comm) {
-  if constexpr (requires { comm.time_limits(); }) {
-    return comm.time_limits();
-  } else {
-    return comm.time_limit();
-  }
-}
-
 } // namespace detail
 
 /// Sets another time limit for one scope: `time_limit_scope const limit(comm, std::chrono::seconds(5));`.
 ///
 /// All copies of the communicator on this rank share the limit, and get the previous one when the scope ends; of two
 /// halves (`paired`) each gets its own. The same on all ranks. Zero stands for none; an `error` (option_out_of_range)
-/// if it is negative.
+/// if it is negative, or if the communicator has no time limit.
 template <class Comm>
 class time_limit_scope {
 public:
-  time_limit_scope(Comm& comm, std::chrono::nanoseconds limit) : comm_(comm), before_(detail::time_limits_of(comm)) {
-    comm_.set_time_limit(detail::checked_time_limit(limit));
+  time_limit_scope(Comm& comm, std::chrono::nanoseconds limit) : comm_(comm), before_(comm.time_limits()) {
+    detail::checked_time_limit(limit);
+    comm_.set_time_limits({limit, limit});
   }
 
-  ~time_limit_scope() { comm_.set_time_limit(before_); }
+  ~time_limit_scope() { comm_.set_time_limits(before_); }
 
   time_limit_scope& operator=(time_limit_scope&&) = delete;
 
 private:
   Comm& comm_;
-  decltype(detail::time_limits_of(std::declval<Comm const&>())) before_;
+  time_limit_pair before_;
 };
 
 } // namespace oktopk

@@ -33,6 +33,8 @@ enum class fault : std::uint8_t {
   abandoned,            ///< another rank has given up the common operation, and has said why
   damaged_message,      ///< a message that differs from the one that was sent, or is not the expected one
   caller_failed,        ///< code of the program, which a call ran or waited for, threw an exception that is no `error`
+  not_ascending,        ///< indices that a rank put in, of which one is not above the one before
+  index_out_of_range,   ///< an index that a rank put in, and that is not in [0, length)
 };
 
 constexpr std::string_view name(fault what) noexcept {
@@ -52,7 +54,9 @@ constexpr std::string_view name(fault what) noexcept {
                                         "timed_out",
                                         "abandoned",
                                         "damaged_message",
-                                        "caller_failed"};
+                                        "caller_failed",
+                                        "not_ascending",
+                                        "index_out_of_range"};
   return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
@@ -116,7 +120,7 @@ enum class fault_subject : std::uint8_t {
 /// fault throws it when the exchange is over. This adds no message to a call.
 struct fault_report {
   oktopk::fault code = fault::none;
-  std::int64_t detail = 0; ///< the number that belongs to the code: an index, or a length
+  std::int64_t detail = 0; ///< the number that belongs to the code: an index, a length, or a position in a list
   fault_subject subject = fault_subject::value;
 
   explicit operator bool() const { return code != fault::none; }
@@ -151,6 +155,12 @@ struct fault_report {
     }
     if (code == fault::not_contiguous) {
       return {code, who + "the accumulator is not contiguous"};
+    }
+    if (code == fault::not_ascending) {
+      return {code, who + "the index at position " + number + " is not above the one before"};
+    }
+    if (code == fault::index_out_of_range) {
+      return {code, who + "the index at position " + number + " is not in [0, " + std::to_string(length) + ")"};
     }
     if (code != fault::non_finite) {
       return {code, who + std::string(name(code))};

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // Arithmetic on counts, positions and bytes.
 namespace oktopk::detail {
@@ -19,13 +20,11 @@ namespace oktopk::detail {
 class element_count {
 public:
   constexpr element_count() = default;
-  template <std::integral Integer>
-    requires(!std::same_as<Integer, bool>)
-  constexpr element_count(Integer elements) // NOLINT(google-explicit-constructor): it stands for the integer
-      : elements_(static_cast<std::int64_t>(elements)) {}
-  template <std::floating_point Share>
-  constexpr element_count(Share) { // NOLINT(google-explicit-constructor): for its sentence
-    static_assert(std::integral<Share>,
+  template <class Number>
+    requires(std::is_arithmetic_v<Number> && !std::same_as<Number, bool>)
+  constexpr element_count(Number elements) // NOLINT(google-explicit-constructor): it stands for the integer
+      : elements_(static_cast<std::int64_t>(elements)) {
+    static_assert(std::integral<Number>,
                   "oktopk: a number of elements is an integer; a share of the length is a density");
   }
   constexpr operator std::int64_t() const { return elements_; } // NOLINT(google-explicit-constructor)

@@ -33,6 +33,23 @@ template <class Policy>
 concept made_from_options = requires { typename Policy::options; } && std::copyable<typename Policy::options> &&
                             std::constructible_from<Policy, typename Policy::options>;
 
+/// Base of the bases of policies whose options are optional.
+struct without_options {
+  struct options {};
+
+  static std::string problem() { return {}; }
+};
+
+/// Makes a policy from its options, if it has any.
+template <class Policy>
+Policy configured(typename Policy::options const& how) {
+  if constexpr (std::same_as<typename Policy::options, without_options::options>) {
+    return Policy();
+  } else {
+    return Policy(how);
+  }
+}
+
 /// The values that a number may have; all, unless limits are given.
 struct option_range {
   double low = -infinity<double>;

@@ -19,7 +19,7 @@ template <class T, class MemorySpace>
 using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// Entries of a sparse vector as two arrays of one length, indices ascending and unique.
-template <gradient_index Index, gradient_value Value, class MemorySpace>
+template <gradient_index Index, wire_value Value, class MemorySpace>
 struct sparse_ref {
   array_ref<Index const, MemorySpace> indices;
   array_ref<Value const, MemorySpace> values;
@@ -52,6 +52,8 @@ public:
   sparse_update(entries_type sums, indices_type const& contributed, entries_type returned)
       : sums_(sums), contributed_(contributed), returned_(returned) {}
 
+  /// The number of entries.
+  std::int64_t size() const { return sums_.size(); }
   /// Ascending and unique; the same on every rank.
   indices_type const& indices() const { return sums_.indices; }
   /// The sums (not averages) over ranks at `indices()`; bit-identical on every rank.

@@ -178,7 +178,7 @@ public:
   using codec_level = detail::codec_level;
 
   struct options {
-    typename detail::options_of<Codec>::type codec = {};
+    typename Codec::options codec = {};
     codec_level level = codec_level::collective;
     std::int64_t segment = std::int64_t(1) << 19; ///< values that a ring codes and sends at once, at least 1
     std::int64_t cutoff_bytes = DefaultCutoff;    ///< vectors with fewer bytes of values are not coded
@@ -208,7 +208,7 @@ public:
   std::string describe() const { return detail::describe_options(std::string(codec_.name()), options_); }
 
   std::string problem() const {
-    if (std::string of_codec = detail::problem_of_policy(codec_); !of_codec.empty()) {
+    if (std::string of_codec = codec_.problem(); !of_codec.empty()) {
       return of_codec;
     }
     std::string const of_options = detail::fault_of_options("a coded wire", options_);
@@ -216,12 +216,11 @@ public:
   }
 
   bool ranks_may_differ(bool anew) const {
-    return detail::loses_again<Codec> &&
-           (anew || (options_.level == codec_level::message && options_.ranks_may_differ));
+    return !Codec::stable && (anew || (options_.level == codec_level::message && options_.ranks_may_differ));
   }
 
   std::string fault_of_coding_anew() const {
-    return !detail::loses_again<Codec> || options_.ranks_may_differ
+    return Codec::stable || options_.ranks_may_differ
                ? std::string()
                : std::string(codec_.name()) + " cannot code each message by itself: it loses more each time that a "
                                               "block is coded again, and ranks would end with different results";

@@ -3,41 +3,41 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/core/options.hpp>
 
 namespace oktopk {
 
+/// Base of every dense allreduce: what one may tell beyond what `dense_allreduce` asks for. An algorithm that tells it
+/// hides the member here, which says what it means not to. With `options` of its own, a plain struct that it is made from,
+/// it has `describe()`, a text that the ranks compare, and `problem()`, a sentence about options that are wrong.
+struct dense_reduce_base : detail::without_options {
+  /// True if it leaves all messages to the communicator, so that it runs over one that orders groups by the instance.
+  /// Without: false.
+  static constexpr bool starts_no_messages = false;
+
+  /// Messages that a rank sends in all, where these are more than `expected_messages`. Without: they are not.
+  static double sent_messages(std::int64_t, int) { return 0; }
+
+  /// True if its options let ranks end with different results. Without: false.
+  static bool ranks_may_differ() { return false; }
+
+  /// True if `lost` may hold values that are not finite though inputs and sums are; the same on all ranks. Without:
+  /// false.
+  static bool losses_may_overflow(int) { return false; }
+};
+
 namespace detail {
 
-template <class T>
-struct options_of {
-  struct type {};
-};
-
-template <class T>
-  requires requires { typename T::options; }
-struct options_of<T> {
-  using type = typename T::options;
-};
-
-/// Makes a policy from its options, if it has any.
-template <class T>
-T configured(typename options_of<T>::type const& how) {
-  if constexpr (requires { typename T::options; }) {
-    return T(how);
-  } else {
-    return T();
-  }
-}
-
-/// The sentence that says what is wrong with a policy's options; empty if nothing is.
-template <class T>
-std::string problem_of_policy(T const& policy) {
-  if constexpr (requires { policy.problem(); }) {
-    return policy.problem();
-  } else {
-    return {};
-  }
-}
+template <class D>
+concept derives_from_dense_reduce_base =
+    std::derived_from<D, dense_reduce_base> && requires(D const& algorithm, std::int64_t count) {
+      typename D::options;
+      { algorithm.problem() } -> std::convertible_to<std::string>;
+      { D::starts_no_messages } -> std::convertible_to<bool>;
+      { algorithm.sent_messages(count, 1) } -> std::same_as<double>;
+      { algorithm.ranks_may_differ() } -> std::same_as<bool>;
+      { algorithm.losses_may_overflow(1) } -> std::same_as<bool>;
+    };
 
 /// Enqueues a copy within kernels' memory.
 template <execution_space E, gradient_value Value>
@@ -71,25 +71,23 @@ void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count
 ///    The call waits for the work of `exec` that it needs.
 /// 2. `lossless` tells whether the sum is exact except for the rounding of its additions. A lossy algorithm writes what
 ///    it rounded off on this rank to `lost`, unless `lost` is null: the sum of `lost` over ranks plus the result is the
-///    sum of the inputs. A lossless algorithm clears `lost`, or leaves it as it is.
+///    sum of the inputs; `rounding()` is the name of its code, with options. A lossless algorithm clears `lost`, or leaves
+///    it as it is.
 /// 3. `name()` tells the algorithm and its wire, the same on all ranks.
 /// 4. `bound_words(count, ranks)` bounds the words of 4 bytes that one rank sends.
-/// 5. `options`, if an algorithm has any, is a plain struct that it is made from. `describe()` returns them as a text
-///    that the ranks compare; `problem()` is the sentence that says what is wrong with them, empty if nothing is.
-/// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
-///    though inputs and sums are finite; the same on all ranks.
-/// 7. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the
-///    communicator, so it runs over one that orders groups by the instance.
-/// 8. `ranks_may_differ()`, where an algorithm has it, tells whether its options let ranks end with different results.
+/// 5. `expected_messages(count, ranks)` is the number of messages of a rank that follow one another.
+///
+/// Its class derives from `dense_reduce_base`.
 ///
 /// See tests/dense/suite.hpp for the tests that every model passes.
 template <class D, class E, class Comm, class Value>
-concept dense_allreduce = std::default_initializable<D> &&
+concept dense_allreduce = std::default_initializable<D> && detail::derives_from_dense_reduce_base<D> &&
                           requires(D& algorithm, E const& exec, Comm& comm, Value* values, std::int64_t count) {
                             { algorithm.run(exec, comm, values, values, count) } -> std::same_as<void>;
                             { algorithm.name() } -> std::convertible_to<std::string_view>;
                             { D::lossless } -> std::convertible_to<bool>;
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
+                            { algorithm.expected_messages(count, 1) } -> std::same_as<double>;
                           };
 
 namespace detail {

@@ -20,8 +20,7 @@ template <execution_space E, communicator Comm, gradient_value Value, class Redu
 class local_buffers {
 public:
   local_buffers() = default;
-  explicit local_buffers(typename detail::options_of<Reduce>::type const& how)
-      : reduce_(detail::configured<Reduce>(how)) {}
+  explicit local_buffers(typename Reduce::options const& how) : reduce_(detail::configured<Reduce>(how)) {}
 
   void run(E const& exec, Comm& comm, std::span<Value* const> buffers, Value* lost, std::int64_t count,
            reduction op = reduction::sum) {

@@ -15,7 +15,7 @@ namespace oktopk {
 /// not reach the vector, or takes maxima and minima in host memory alone, it is copied to page-locked host memory and
 /// back. The copy back is enqueued on `exec`: this object must live until `exec` has been waited for.
 template <execution_space E, communicator Comm, gradient_value Value>
-class native_allreduce {
+class native_allreduce : public dense_reduce_base {
 public:
   static constexpr bool lossless = true;
   static constexpr bool starts_no_messages = true;

@@ -10,45 +10,6 @@
 
 namespace oktopk {
 
-namespace detail {
-
-/// The pairs of recursive halving at distances P/2, P/4, ..., 1 of 2^`steps` places: the partner of a place in a step,
-/// and which of the two keeps the lower half of the part that both have. Places that have the same part before a step
-/// split it in pairs; another choice of pairs has these three members too.
-struct halved_distances {
-  static std::string name() { return "rabenseifner"; }
-  static int peer(int place, int step, int steps) { return place ^ 1 << (steps - 1 - step); }
-  static bool keeps_lower(int place, int step, int steps) { return (place >> (steps - 1 - step) & 1) == 0; }
-};
-
-/// The pairs of Swing on a ring of 2^`steps` places: in step s an even place meets the one (1 - (-2)^(s+1)) / 3 places
-/// further on, which is odd. So distances are 1, 1, 3, 5, 11, ... with alternating directions.
-///
-/// Before step s the same part is at all even places that are equal modulo 2^(s+1), and at the odd places that these
-/// meet from step s on. So step s splits the part by bit s+1 of the even places, and the last step between the even and
-/// the odd place.
-struct swing_pairs {
-  static std::string name() { return "swing"; }
-
-  static int peer(int place, int step, int steps) {
-    int const further = place % 2 == 0 ? distance(step) : -distance(step);
-    return (place + further) & ((1 << steps) - 1);
-  }
-
-  static bool keeps_lower(int place, int step, int steps) {
-    if (step == steps - 1) {
-      return place % 2 == 0;
-    }
-    int const even = place % 2 == 0 ? place : place - distance(step + 1);
-    return (even >> (step + 1) & 1) == 0;
-  }
-
-private:
-  static int distance(int step) { return (1 + (step % 2 == 0 ? 1 : -1) * (2 << step)) / 3; }
-};
-
-} // namespace detail
-
 /// Reduction of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005): reduce-scatter by recursive halving,
 /// allgather by recursive doubling.
 ///
@@ -63,8 +24,7 @@ private:
 /// finishes. A single rank sends nothing, so it codes nothing. `lost` gets the difference. In each step the allgather
 /// encodes again what it sends. With a stable codec this loses nothing more; other codecs are refused, unless ranks may
 /// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and neighbours three coded vectors.
-template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire,
-          class Pairs = detail::halved_distances>
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
   requires detail::dense_wire<Wire, E, Value>
 class rabenseifner : public detail::on_wires<E, Value, Wire> {
   using base = detail::on_wires<E, Value, Wire>;
@@ -72,7 +32,7 @@ class rabenseifner : public detail::on_wires<E, Value, Wire> {
 public:
   using base::base;
 
-  std::string name() const { return base::policy().name_after(Pairs::name()); }
+  std::string name() const { return base::policy().name_after("rabenseifner"); }
 
   std::string problem() const {
     std::string const of_wire = base::policy().problem();
@@ -155,11 +115,12 @@ private:
     halvings_.reserve(static_cast<std::size_t>(steps));
     for (int step = 0; step < steps; ++step) {
       std::int64_t const middle = begin + (end - begin) / 2;
-      bool const lower = Pairs::keeps_lower(at.place, step, steps);
+      int const distance = 1 << (steps - 1 - step);
+      bool const lower = (at.place & distance) == 0;
       detail::piece const given = lower ? part(middle, end) : part(begin, middle);
       (lower ? end : begin) = middle;
       detail::piece const kept = part(begin, end);
-      int const peer = at.rank_at(Pairs::peer(at.place, step, steps));
+      int const peer = at.rank_at(at.place ^ distance);
       halvings_.push_back({peer, kept, given});
       both_[0] = detail::start_receive(exec, comm, wire.slot(0, kept), peer, phase::reduce);
       wire.prepare(exec, given);
@@ -195,22 +156,6 @@ private:
 
   std::array<typename Comm::bulk_request, 2> both_{}; // the receive and the send of a step
   std::vector<halving> halvings_;
-};
-
-/// Reduction of dense vectors by Swing, the bandwidth-optimal form (De Sensi et al., NSDI'24): reduce-scatter and
-/// allgather between ranks that are near to each other on a ring.
-///
-/// As `rabenseifner` with other pairs: in step s ranks meet at distance (1 - (-2)^(s+1)) / 3 around the ring of all
-/// ranks, in turn to the right and to the left. The first steps, which send the most, go to neighbours, and no distance
-/// is above P/3: on rings and tori, where halving at distances P/2, P/4, ... shares links, fewer messages cross the
-/// same link. Messages, words, memory and the treatment of a P that is no power of two are those of `rabenseifner`:
-/// 2n(P-1)/P values in 2 log2 P messages. The result is the same to the bit everywhere.
-template <execution_space E, communicator Comm, gradient_value Value>
-class swing : public rabenseifner<E, Comm, Value, detail::plain_wire, detail::swing_pairs> {
-  using base = rabenseifner<E, Comm, Value, detail::plain_wire, detail::swing_pairs>;
-
-public:
-  using base::base;
 };
 
 } // namespace oktopk

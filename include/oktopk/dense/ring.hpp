@@ -239,7 +239,7 @@ private:
 /// to the bit, all reduce them along one tree: ranks 0 and 1, 2 and 3, then these pairs, and so on. A vector that waits
 /// for its sibling is in one of at most 2 ceil(log2 P) + 2 vectors beside the caller's.
 template <execution_space E, communicator Comm, gradient_value Value>
-class ring {
+class ring : public dense_reduce_base {
 public:
   static constexpr bool lossless = true;
 

@@ -72,7 +72,7 @@ struct wire_capacity {
 
 /// A wire of the dense algorithms: the form in which values travel. A policy with plain options.
 ///
-/// 1. `lossless` tells whether values arrive with the bits that they were sent with.
+/// 1. `lossless` tells whether values arrive with the bits that they were sent with; if not, `codec()` is what rounds them.
 /// 2. `is_plain` tells whether nothing is coded. The wire is then used for vectors of every length.
 /// 3. `options` is a plain struct that a wire is made from. `describe()` returns the wire as a text that the ranks
 ///    compare; `problem()` is the sentence that says what is wrong with the options, empty if nothing is.
@@ -269,7 +269,7 @@ struct plain_wire {
 /// The base of an algorithm that codes nothing, cuts the vector into chunks and posts some receives ahead; its options
 /// and their defaults.
 template <class Algorithm, gradient_value Value, std::int64_t ChunkBytes, std::int64_t Ahead>
-class in_chunks {
+class in_chunks : public dense_reduce_base {
 public:
   static constexpr bool lossless = true;
 
@@ -322,7 +322,7 @@ void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int 
 /// vectors that the policy does not code.
 template <execution_space E, gradient_value Value, class Wire>
   requires dense_wire<Wire, E, Value>
-class on_wires {
+class on_wires : public dense_reduce_base {
 public:
   static constexpr bool lossless = Wire::lossless;
 
@@ -334,6 +334,12 @@ public:
   std::string describe() const { return policy_.describe(); }
   std::string problem() const { return policy_.problem(); }
   bool ranks_may_differ() const { return policy_.ranks_may_differ(false); }
+
+  std::string rounding() const
+    requires(!lossless)
+  {
+    return policy_.codec().name();
+  }
 
 protected:
   Wire const& policy() const { return policy_; }

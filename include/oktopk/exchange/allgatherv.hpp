@@ -58,8 +58,9 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
 inline void check_counts(std::span<std::int64_t const> counts, std::int64_t length) {
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank] < 0 || counts[rank] > length) {
-      throw error(fault::damaged_message, "rank " + std::to_string(rank) + " tells of " + std::to_string(counts[rank]) +
-                                              " entries of a vector of " + std::to_string(length));
+      throw error(fault::damaged_message, "rank " + std::to_string(rank) + " reports " + std::to_string(counts[rank]) +
+                                              " entries of a vector of length " + std::to_string(length) +
+                                              ": the message was damaged");
     }
   }
 }

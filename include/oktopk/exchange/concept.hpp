@@ -5,6 +5,7 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/partition/regions.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -25,7 +26,7 @@ struct word_bound {
   /// Over a communicator that does not tell sizes, each untold one is sent ahead in two words.
   template <class Comm>
   double total(Comm const& comm) const {
-    return total() + (detail::tells_sizes(comm) ? 0 : 2 * untold);
+    return total() + (comm.tells_sizes() ? 0 : 2 * untold);
   }
 
   friend word_bound operator+(word_bound const& a, word_bound const& b) {
@@ -65,6 +66,20 @@ template <sparse_format Format, execution_space E>
 struct contribution {
   entries_of<Format, E> entries;
   std::optional<std::int64_t> most{}; ///< the most entries that any rank brings, if that is known; the same on all ranks
+};
+
+/// The sums of this rank's region, and what it lost by sending its entries; valid until the next call of the step.
+template <sparse_format Format, execution_space E>
+struct reduced {
+  entries_of<Format, E> sums;               ///< in the order of regions
+  std::optional<std::int64_t> most_brought; ///< the most entries that any rank has brought, if that is known
+
+  /// The losses of this rank in messages: an entry for each entry sent, below this rank's region and above it in the order
+  /// of `order`. The lists ascend, one after the other. None if the format loses nothing.
+  std::span<entries_of<Format, E> const> losses_below;
+  std::span<entries_of<Format, E> const> losses_above;
+  regions<E> const* order = nullptr; ///< of the schedule's groups
+  int place = 0;                     ///< of this rank in it
 };
 
 /// The entries that a rank is to have in the end; see `deliverer`.

@@ -11,9 +11,16 @@
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
-#include <vector>
+#include <optional>
+#include <string>
 
 namespace oktopk {
+
+/// What a deliverer promises of each result.
+struct delivery_promises {
+  std::optional<selection_promises> global{}; ///< of the sums in it; none: all are
+  std::string gather{};                       ///< how they reach all ranks, as `describe()` of a gather has it
+};
 
 namespace detail {
 
@@ -22,14 +29,15 @@ concept has_deliverer_options = made_from_options<D> && requires(D const& delive
   { D::name() } -> std::convertible_to<std::string>;
   { deliverer.describe() } -> std::convertible_to<std::string>;
   { deliverer.problem() } -> std::convertible_to<std::string>;
+  { deliverer.promises() } -> std::same_as<delivery_promises>;
 };
 
 template <class D, class E, class Comm, class Format>
 concept delivers_for = std::constructible_from<typename D::template step<E, Comm, Format>, D const&, Format const&> &&
                        requires(typename D::template step<E, Comm, Format>& step, call_context<E, Comm>& call,
-                                split_and_reduce_result<Format, E> const& reduced, regions<E> const& owned,
+                                reduced<Format, E> const& mine, regions<E> const& owned,
                                 typename D::template state<typename Format::value_type>& state) {
-                         { step.run(call, reduced, owned, state) } -> std::same_as<delivered<Format, E>>;
+                         { step.run(call, mine, owned, state) } -> std::same_as<delivered<Format, E>>;
                          { std::as_const(step).bound_words(call_size()) } -> std::same_as<word_bound>;
                        };
 
@@ -38,10 +46,10 @@ concept delivers_for = std::constructible_from<typename D::template step<E, Comm
 /// Who gets what of the sums (Algorithm 1, lines 9 to 13): `search_and_gather`, `foreseen_gather`, `everything`.
 ///
 /// 1. `options` — a plain struct; `name()` names the type of a saved state, `describe()` returns the policy as a text that
-///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is).
+///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is); `promises()`.
 /// 2. `state<Value>` — what it carries from call to call; as that of a `selector`.
 /// 3. `step<E, Comm, Format>` — the deliverer at work, made from the policy and the format; owns its buffers.
-/// 4. `step.run(call, reduced, regions, state)` — collective; takes the sums of this rank's region. Gives the result, in
+/// 4. `step.run(call, mine, regions, state)` — collective; takes the sums of this rank's region. Gives the result, in
 ///    rank order and so in the order of the regions, valid until the next run. `state` is the same on all ranks, before and
 ///    after. All ranks hear of each other's faults, and of uneven regions, by the numbers in `call.header`; a fault is
 ///    thrown on every rank.
@@ -78,6 +86,7 @@ struct search_and_gather {
     std::string const of_selector(selector.problem());
     return of_selector.empty() ? std::string(gather.problem()) : of_selector;
   }
+  delivery_promises promises() const { return {selector.promises(), std::string(gather.describe())}; }
 
   Selector selector;
   Gather gather;
@@ -92,9 +101,9 @@ struct search_and_gather {
   public:
     step(search_and_gather const& how, Format const& format) : selection_(how.selector), gather_(how.gather, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const&, state<typename Format::value_type>& carried) {
-      auto const chosen = selection_.run(call, reduced.sums, carried, reduced.most_brought);
+      auto const chosen = selection_.run(call, mine.sums, carried, mine.most_brought);
       auto const all = gather_.run(call, chosen.entries, chosen.counts);
       call.statistics.balanced = all.balanced;
       return {all.entries, chosen.entries, chosen.counts};
@@ -132,18 +141,19 @@ struct everything {
   static std::string name() { return "everything"; }
   static std::string describe() { return name(); }
   static std::string problem() { return {}; }
+  static delivery_promises promises() { return {}; }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step {
   public:
     step(everything const&, Format const& format) : allgatherv_(format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const& owned, detail::no_state&) {
-      std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
+      std::span<std::int64_t const> const sizes = gather_counts_.run(call, mine.sums.size());
       largest_region_ = *std::max_element(sizes.begin(), sizes.end());
       auto const region_of = [&](std::size_t rank) { return owned.region_of(static_cast<int>(rank)); };
-      return {allgatherv_.run(call, reduced.sums, sizes, region_of), reduced.sums, sizes};
+      return {allgatherv_.run(call, mine.sums, sizes, region_of), mine.sums, sizes};
     }
 
     /// For regions of one width. If no number bounds what other ranks bring: with the sums of the last call.

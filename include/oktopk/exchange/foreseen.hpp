@@ -24,7 +24,7 @@ namespace oktopk {
 namespace detail {
 
 /// The search of calls whose threshold is not foreseen, which learns for the next ones.
-struct foreseen_search {
+struct foreseen_search : selector_base {
   struct options {};
 
   template <gradient_value Value>
@@ -65,6 +65,9 @@ struct foreseen_search {
   static std::string describe() { return name(); }
   static std::string problem() { return {}; }
   static bool bounded() { return true; }
+  static selection_promises promises() {
+    return {.rule = name(), .low = 1, .high = 1, .largest = true, .as_sent = true};
+  }
   static std::int64_t capacity(std::int64_t k, std::int64_t) { return k; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
@@ -374,8 +377,8 @@ private:
 /// No histogram, sizes or balance: ceil(log2 P) messages in place of about 3 ceil(log2 P), for k/32 more sums in the
 /// gather, and a selection from these on every rank. That pays where messages cost more than words: on many ranks. If
 /// fewer than k sums arrive, or a rank has more than twice as many as in the last result, all ranks see that, and go on
-/// as with `exact`; such a call costs up to 4k words more. After it more sums are gathered for a while, and after several
-/// one after the other calls search as `exact` does, up to 32 of them. A call whose regions are made anew does so, too.
+/// as with `exact`; such a call costs up to 4k words more. After a miss the gather takes more sums. After repeated misses
+/// it pauses for 1, 2, 4, ... 32 calls, which search as `exact` does. A call whose regions are made anew does so, too.
 /// `last_call().global_reevaluated` tells of a search.
 ///
 /// With a lossy format the k largest are those of the rounded sums.
@@ -389,11 +392,11 @@ struct foreseen : search_and_gather<detail::foreseen_search, Gather> {
   public:
     step(foreseen const& how, Format const& format) : first_(format), search_(how, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, detail::split_and_reduce_result<Format, E> const& reduced,
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
                              regions<E> const& owned,
                              typename search::template state<typename Format::value_type>& carried) {
-      auto const found = first_.run(call, reduced.sums, owned, carried);
-      return found ? *found : search_.run(call, reduced, owned, carried);
+      auto const found = first_.run(call, mine.sums, owned, carried);
+      return found ? *found : search_.run(call, mine, owned, carried);
     }
 
     word_bound bound_words(call_size const& of) const {

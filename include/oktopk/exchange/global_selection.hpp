@@ -160,21 +160,13 @@ concept selects_among_ranks =
 /// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
 ///
 /// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
-/// rank that selects alone. A selector that may gather all candidates has `gathers_candidates()`, for the bound.
+/// rank that selects alone.
 template <class S, class E, class Comm, class Format>
-concept global_selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::carries_state<S> &&
-                          detail::selects_among_ranks<S, E, Comm, Format>;
+concept global_selector =
+    std::copy_constructible<S> && detail::derives_from_selector_base<S> && detail::has_selector_options<S> &&
+    detail::states_promises<S> && detail::carries_state<S> && detail::selects_among_ranks<S, E, Comm, Format>;
 
 namespace detail {
-
-/// True if a selector gathers all candidates on every rank, as its `gathers_candidates()` says; false without that.
-template <class S>
-bool gathers_candidates(S const& selector) {
-  if constexpr (requires { selector.gathers_candidates(); }) {
-    return selector.gathers_candidates();
-  }
-  return false;
-}
 
 /// Selection of the k largest of all sums, each rank from those of its own region (Algorithm 1, lines 9 to 12, and the
 /// cut that the paper leaves to balance_and_allgatherv).
@@ -224,7 +216,7 @@ public:
       return {};
     }
     std::int64_t const steps = ceil_log2(ranks);
-    if (gathers_candidates(selector_)) {
+    if (selector_.gathers_candidates()) {
       return word_bound{0, 4.0 * (ranks - 1)} +
              all_ranks_.bound_of_gather(ranks, length, k < length / ranks ? k * ranks : length, steps);
     }

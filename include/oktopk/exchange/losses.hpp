@@ -47,7 +47,7 @@ public:
   /// Ascending, unique and valid until the next run; empty where the format loses nothing. `result` is that of `deliver`
   /// in the order of `owned`, `all` are its entries in the gradient's.
   template <communicator Comm>
-  entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
+  entries_type run(call_context<E, Comm>& call, reduced<Format, E> const& sent,
                    delivered<Format, E> const& result, entries_type const& all, regions<E> const& owned) {
     if (!is_lossy_) {
       return {};

@@ -25,20 +25,6 @@ namespace oktopk {
 
 namespace detail {
 
-/// The result of split and reduce on one rank; valid until its next call.
-template <sparse_format Format, execution_space E>
-struct split_and_reduce_result {
-  entries_of<Format, E> sums;              ///< of this rank's region, in the order of regions
-  std::optional<std::int64_t> most_brought; ///< the most entries that a rank has brought, if that is known
-
-  /// The losses of this rank in messages: an entry for each entry sent, below this rank's region and above it in the order
-  /// of `order`. The lists ascend, one after the other. None if the format loses nothing.
-  std::span<entries_of<Format, E> const> losses_below;
-  std::span<entries_of<Format, E> const> losses_above;
-  regions<E> const* order = nullptr; ///< of the schedule's groups: its places are those of `losses_below`
-  int place = 0;                     ///< of this rank in it
-};
-
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
 /// to the region's owner, who sums what arrives.
 ///
@@ -56,7 +42,7 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  using result_type = split_and_reduce_result<Format, E>;
+  using result_type = reduced<Format, E>;
 
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
@@ -278,7 +264,7 @@ private:
       post_until(last);
       // If messages are ordered by the instance, a wait for a kernel would also wait for the next bucket, without a
       // time limit.
-      if (!ordered_by_instance(call.comm)) {
+      if (!call.comm.ordered_by_instance()) {
         post_until(last + bucket_);
       }
       for (; summed < arrivals_.size() && arrivals_[summed].step <= last; ++summed) {

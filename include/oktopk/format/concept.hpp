@@ -13,11 +13,33 @@
 
 namespace oktopk {
 
+/// Base of every sparse format: what one may tell beyond what `sparse_format` asks for. A format that tells it hides the
+/// function here, which says what it means not to.
+struct format_base {
+  /// Of a format that is not `lossless`: whether it may change values with these options. Without: true.
+  static constexpr bool is_lossy() { return true; }
+
+  /// Bytes that `count` entries take if they are spread at random over a region of `width` places; `bound` is the most
+  /// that they may take. Without: that.
+  static double expected_bytes(double, double, double bound) { return bound; }
+
+  /// True if `count` entries of a region are coded as a dense array of all of its places. Without: false.
+  static bool is_dense(std::int64_t, region) { return false; }
+};
+
 namespace detail {
 
 template <class F>
+concept derives_from_format_base =
+    std::derived_from<F, format_base> && requires(F const& format, double number, std::int64_t count, region where) {
+      { format.is_lossy() } -> std::same_as<bool>;
+      { format.expected_bytes(number, number, number) } -> std::same_as<double>;
+      { format.is_dense(count, where) } -> std::same_as<bool>;
+    };
+
+template <class F>
 concept names_its_types =
-    gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires(F const& format) {
+    gradient_index<typename F::index_type> && wire_value<typename F::value_type> && requires(F const& format) {
       { format.name() } -> std::convertible_to<std::string>;
     };
 
@@ -44,13 +66,14 @@ concept encodes_on =
 /// The form of the entries of one region on the wire.
 ///
 /// A small object that algorithms copy into their steps; a format without options is an empty class, and its functions
-/// may be static.
+/// may be static. Its class derives from `format_base`.
 ///
 /// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
 /// 2. `name()` — the same on all ranks that exchange messages.
 /// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
-///    encoded the entries; a format that does not always round tells so by `is_lossy()`, at run time.
+///    encoded the entries; a format that does not always round tells so by `is_lossy()`, at run time. `rounding()` of a
+///    lossy format is the name of the code that rounds; empty while it does not.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound that does not depend on the entries; a receiver makes this
 ///    much room. Grows with `count`.
 /// 5. `bytes_per_cut` — the most additional bytes when a message is cut in two, each with its part of the region: with
@@ -66,52 +89,39 @@ concept encodes_on =
 ///    than the region has places are that `error`, too. The caller makes sure that `count` entries fit the arrays.
 template <class F>
 concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && detail::names_its_types<F> &&
-                        detail::bounds_its_size<F> && detail::encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+                        detail::derives_from_format_base<F> && detail::bounds_its_size<F> &&
+                        detail::encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
 namespace detail {
 
 /// True if a format may change the values that it encodes.
 template <sparse_format Format>
 bool is_lossy(Format const& format) {
-  if constexpr (Format::lossless) {
-    return false;
-  } else if constexpr (requires { format.is_lossy(); }) {
-    return format.is_lossy();
-  } else {
-    return true;
-  }
+  return !Format::lossless && format.is_lossy();
 }
 
-/// Bytes that `count` entries take if they are spread at random over a region of `width` places: the format's
-/// `expected_bytes(count, width)` if it has one, else its bound.
+/// Bytes that `count` entries take if they are spread at random over a region of `width` places.
 template <sparse_format Format>
 double expected_bytes(Format const& format, double count, double width) {
   if (count <= 0 || width <= 0) {
     return 0;
   }
-  if constexpr (requires { format.expected_bytes(count, width); }) {
-    return format.expected_bytes(count, width);
-  } else {
-    auto const whole = static_cast<std::int64_t>(std::ceil(count));
-    region const where{0, std::max(whole, static_cast<std::int64_t>(width))};
-    return static_cast<double>(format.max_encoded_bytes(whole, where)) * count / static_cast<double>(whole);
-  }
+  auto const whole = static_cast<std::int64_t>(std::ceil(count));
+  region const where{0, std::max(whole, static_cast<std::int64_t>(width))};
+  double const bound = static_cast<double>(format.max_encoded_bytes(whole, where)) * count / static_cast<double>(whole);
+  return format.expected_bytes(count, width, bound);
 }
 
 /// The number of elements that coding these entries reads: the entries, or all places if the format has a dense array.
 template <sparse_format Format>
 double expected_places(Format const& format, double count, double width) {
-  if constexpr (requires { format.is_dense(std::int64_t(), region()); }) {
-    return format.is_dense(std::llround(count), {0, std::llround(width)}) ? width : count;
-  } else {
-    return count;
-  }
+  return format.is_dense(std::llround(count), {0, std::llround(width)}) ? width : count;
 }
 
 // The answer of decoders to bytes that no encoder wrote.
 
 /// The value of an entry that cannot be decoded: a NaN, which every algorithm reports.
-template <gradient_value Value>
+template <wire_value Value>
 KOKKOS_INLINE_FUNCTION Value spoilt_value() {
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1));
 }

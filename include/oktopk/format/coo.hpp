@@ -59,8 +59,8 @@ struct coo_decoding {
 ///
 /// Indices are relative to the region and exact integers whatever the length. The wider of the two arrays comes first,
 /// so that both are aligned. An entry whose index is outside the region decodes to one that is not finite.
-template <gradient_value Value = float, gradient_index Index = std::int32_t>
-struct coo {
+template <wire_value Value = float, gradient_index Index = std::int32_t>
+struct coo : format_base {
   using index_type = Index;
   using value_type = Value;
 

@@ -61,7 +61,7 @@ struct coo_or_dense_decoding {
 /// The count and the region decide which of the two forms is used, so the message does not tell it. In the dense array
 /// a place without an entry holds a NaN of its own pattern, `empty`, which no entry has: entries are finite. So every
 /// entry is decoded to the same bits, zeros of either sign included.
-template <gradient_value Value = float, gradient_index Index = std::int32_t>
+template <wire_value Value = float, gradient_index Index = std::int32_t>
 struct coo_or_dense : coo<Value, Index> {
   using sparse = coo<Value, Index>;
 

@@ -105,8 +105,8 @@ struct gap16_decoding {
 /// A gap is the number of places that were left out since the entry before, or since the beginning of the region. A gap
 /// of 65535 or more takes one index in addition. Encoding reads the entries twice at most, decoding the gaps four times,
 /// in scans that any device runs. An entry whose place is outside the region decodes to one that is not finite.
-template <gradient_value Value = float, gradient_index Index = std::int32_t>
-struct gap16 {
+template <wire_value Value = float, gradient_index Index = std::int32_t>
+struct gap16 : format_base {
   using index_type = Index;
   using value_type = Value;
 

@@ -338,7 +338,7 @@ namespace oktopk {
 /// spread at random, and less if they lie close together. Bytes that no encoder wrote are an `error` if one thread of
 /// the host decodes them; kernels turn them into entries that are not finite, which the algorithms report.
 template <gradient_value Value = float, gradient_index Index = std::int32_t, value_codec Values = exact_values>
-class packed {
+class packed : public format_base {
   using gap_block = detail::gap_block<Index>;
 
 public:
@@ -360,17 +360,14 @@ public:
   }
 
   Values const& values() const { return values_; }
+  std::string rounding() const { return detail::is_lossy(*this) ? values_.name() : std::string(); }
 
   /// True if values are rounded, for a codec that tells at run time.
-  bool is_lossy() const
-    requires requires(Values const& values) { values.is_lossy(); }
-  {
-    return values_.is_lossy();
-  }
+  bool is_lossy() const { return values_.is_lossy(); }
 
   /// The entropy of the gaps and at most 3 % more, which a Rice code takes, the bits of the values, and the fixed part
   /// of a message: a table and the header of a block.
-  double expected_bytes(double count, double width) const {
+  double expected_bytes(double count, double width, double) const {
     double const density = std::min(count / width, 0.5);
     double const gap = -std::log2(density) - (1 - density) / density * std::log2(1 - density);
     return count * (1.03 * gap + detail::expected_bits<Value>(values_)) / 8 + 12;

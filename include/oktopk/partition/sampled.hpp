@@ -40,7 +40,7 @@ struct sampled : partitioner_base {
     static void each_option(Options& how, Visit& visit) {
       visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
       visit("most", how.most, "fullest region to mean above which regions are made anew", at_least(1.01));
-      visit("check_from", how.check_from, "k for each message of a check from which on calls are checked", at_least(0));
+      visit("check_from", how.check_from, "k for each of ceil(log2 P) messages, from which on calls are checked in advance", at_least(0));
     }
   };
 

@@ -292,7 +292,7 @@ void select_chunks(E const& exec, Source const& from, chunk_shares const& shares
 ///
 /// Reads the values once, and again those of chunks that give nothing, to find what is not finite. Carries nothing from
 /// call to call. For local selections.
-struct chunked {
+struct chunked : selector_base {
   struct options {
     std::int64_t chunk = 4096;  ///< values in a chunk, 64 to 1,048,576
     std::int64_t per_chunk = 0; ///< entries of each chunk, up to `chunk`; 0 for what k asks for
@@ -326,6 +326,11 @@ struct chunked {
   }
 
   bool bounded() const { return options_.per_chunk == 0; }
+
+  selection_promises promises() const {
+    return bounded() ? selection_promises{.rule = describe(), .low = 1, .high = 1}
+                     : selection_promises{.rule = describe()};
+  }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return k > 0 ? shares(std::min(k, length), length).total() : 0;

@@ -27,6 +27,13 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
 
 } // namespace detail
 
+/// Base of every selector: what one may tell beyond what `selector` asks for. A selector that tells it hides the function
+/// here, which says what it means not to.
+struct selector_base {
+  /// Of a selector among ranks: true if it may gather all candidates on every rank, for the bound. Without: false.
+  static constexpr bool gathers_candidates() { return false; }
+};
+
 /// The ranks that select together, each from candidates of its own.
 ///
 /// Indices ascend from rank to rank: all candidates of a rank have lower indices than those of the next. Each member
@@ -141,13 +148,35 @@ template <class E, class Index, class Value, class Group>
 selection_context(E const&, std::int64_t, std::int64_t, Group&, detail::selection_workspace<Index, Value, E>&)
     -> selection_context<E, Index, Value, Group>;
 
+/// What a selector promises of each selection; by default nothing.
+struct selection_promises {
+  std::string rule{};                     ///< the selector and its options, as its `describe()` has them
+  double low = 0;                         ///< fewest entries in multiples of k; fewer only where there are no more
+  double high = detail::infinity<double>; ///< most entries in multiples of k
+  bool largest = false; ///< no entry that is left out has a larger magnitude than one that is selected
+  bool as_sent = false; ///< of sums: this holds for the values that ranks get, which a lossy format has rounded
+
+  /// True for exactly the k largest entries, ties to the lower index.
+  bool is_exact() const { return low == 1 && high == 1 && largest; }
+};
+
 namespace detail {
+
+template <class S>
+concept derives_from_selector_base = std::derived_from<S, selector_base> && requires(S const& selector) {
+  { selector.gathers_candidates() } -> std::same_as<bool>;
+};
 
 template <class S>
 concept has_selector_options = made_from_options<S> && requires(S const& selector) {
   { S::name() } -> std::convertible_to<std::string>;
   { selector.describe() } -> std::convertible_to<std::string>;
   { selector.problem() } -> std::convertible_to<std::string>;
+};
+
+template <class S>
+concept states_promises = requires(S const& selector) {
+  { selector.promises() } -> std::same_as<selection_promises>;
 };
 
 template <class S>
@@ -181,6 +210,7 @@ concept selects_on =
 ///
 /// All selectors by magnitude have one rule: an entry is selected if `|x| >= threshold`. If exactly k are promised,
 /// ties go to the lower index. Values that are not finite have the largest magnitudes: all selectors take them first.
+/// The class of a selector derives from `selector_base`.
 ///
 /// 1. `options` — a plain struct, from which the selector is made. `describe()` returns it as a text that the ranks
 ///    compare; `problem()` says what is wrong with it, and is empty if nothing is.
@@ -195,8 +225,11 @@ concept selects_on =
 /// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.
+/// 6. `promises()` — what holds of every selection, for programs that rely on it, tests and benchmarks.
 template <class S>
-concept selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::bounds_its_selection<S> &&
-                   detail::carries_state<S> && detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector =
+    std::copy_constructible<S> && detail::derives_from_selector_base<S> && detail::has_selector_options<S> &&
+    detail::bounds_its_selection<S> && detail::states_promises<S> && detail::carries_state<S> &&
+    detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

@@ -505,7 +505,7 @@ namespace oktopk {
 /// One rank alone reads its values little more than once, and not again to form the accumulator; several ranks sum one
 /// histogram where the k-th magnitude moves as gradients do. `detail::exact_search` says how. The result does not
 /// depend on the guess that is carried from call to call.
-struct exact {
+struct exact : selector_base {
   struct options {};
 
   template <gradient_value Value>
@@ -530,6 +530,7 @@ struct exact {
   std::string describe() const { return name(); }
   std::string problem() const { return {}; }
   bool bounded() const { return true; }
+  selection_promises promises() const { return {.rule = describe(), .low = 1, .high = 1, .largest = true}; }
 
   std::int64_t capacity(std::int64_t k, std::int64_t) const { return k; }
 

@@ -99,7 +99,7 @@ struct magnitude_maximum {
 ///
 /// Reads the candidates three times (see `threshold` for doubles that need more), and promises no count: where the
 /// distribution has other tails than the normal one it selects far fewer or more than k. For local selections.
-struct gaussian {
+struct gaussian : selector_base {
   struct options {};
   template <gradient_value Value>
   using state = detail::no_state;
@@ -111,6 +111,7 @@ struct gaussian {
   std::string describe() const { return name(); }
   std::string problem() const { return {}; }
   bool bounded() const { return false; }
+  selection_promises promises() const { return {.rule = describe(), .largest = true}; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,

@@ -110,7 +110,7 @@ struct marked_entries {
 ///
 /// Reads the values once, to find those that are not finite, and one bit for each; all other work is proportional to k.
 /// Carries nothing from call to call. For local selections.
-struct random_k {
+struct random_k : selector_base {
   struct options {
     std::int64_t seed = 0; ///< other places for another seed
 
@@ -130,6 +130,7 @@ struct random_k {
   std::string describe() const { return detail::describe_options(name(), options_); }
   std::string problem() const { return {}; }
   bool bounded() const { return true; }
+  selection_promises promises() const { return {.rule = describe(), .low = 1, .high = 1}; }
   std::int64_t capacity(std::int64_t k, std::int64_t length) const { return std::min(k, length); }
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,

@@ -19,7 +19,7 @@ namespace oktopk {
 /// that a jump of the gradients cannot flood the network: at most `high k` entries are ever selected. Re-evaluation
 /// selects exactly k. A rank that selects alone drops the entries beyond k again, at almost no cost, so that a local
 /// selection has at most k entries.
-struct reused_threshold {
+struct reused_threshold : selector_base {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
     double low = 2.0 / 3;        ///< in [0, 1]
@@ -74,6 +74,11 @@ struct reused_threshold {
   }
 
   bool bounded() const { return detail::is_finite(options_.high); }
+
+  selection_promises promises() const {
+    bool const reuses = options_.tau_prime > 1;
+    return {.rule = describe(), .low = reuses ? options_.low : 1, .high = reuses ? options_.high : 1, .largest = true};
+  }
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     // With -ffast-math a product with infinity may be anything.

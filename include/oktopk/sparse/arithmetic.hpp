@@ -62,7 +62,7 @@ struct non_finite_fault {
 
 /// A device looks at one value a thread. A CPU looks at all values of a block together, which takes a few vector
 /// instructions, and searches the block if one of them is a fault.
-template <execution_space E, gradient_value Value, class Fault>
+template <execution_space E, wire_value Value, class Fault>
 struct fault_search {
   static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
 
@@ -89,7 +89,7 @@ struct fault_search {
 /// The position of the first value that is NaN or infinite, or another `Fault`; the number of values if there is none.
 ///
 /// Reads the values once. Waits for `exec`.
-template <execution_space E, gradient_value Value, class Fault = non_finite_fault>
+template <execution_space E, wire_value Value, class Fault = non_finite_fault>
 std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::memory_space> values) {
   using search = fault_search<E, Value, Fault>;
   auto const size = static_cast<std::int64_t>(values.extent(0));
@@ -214,7 +214,7 @@ struct common_stretches {
   }
 };
 
-template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+template <bool Among, execution_space E, gradient_index Index, wire_value Value>
 struct membership_selection {
   /// Number of neighbours that share one search: a CPU continues from the last position; on a device each has a search
   /// of its own.
@@ -257,7 +257,7 @@ std::int64_t write_by_membership(char const* label, E const& exec, Kernel const&
 }
 
 /// Writes the entries with indices among `those`, ascending, to arrays with room for all; gives their number.
-template <execution_space E, gradient_index Index, gradient_value Value>
+template <execution_space E, gradient_index Index, wire_value Value>
 std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                             array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
   return write_by_membership(
@@ -266,7 +266,7 @@ std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::
 }
 
 /// The same for the entries whose indices are not among `those`.
-template <execution_space E, gradient_index Index, gradient_value Value>
+template <execution_space E, gradient_index Index, wire_value Value>
 std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                         array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
   return write_by_membership(

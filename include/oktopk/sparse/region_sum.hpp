@@ -27,7 +27,7 @@ struct sum_combiner : non_finite_fault {
 };
 
 /// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for faults.
-template <execution_space E, gradient_index Index, gradient_value Value, combiner<Value> Combiner>
+template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner>
 struct touched_items {
   static constexpr bool single = false;
   static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
@@ -62,7 +62,7 @@ struct touched_items {
   }
 };
 
-template <execution_space E, gradient_index Index, gradient_value Value, combiner<Value> Combiner>
+template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner>
 struct region_sum_addition {
   static constexpr std::int64_t ahead = 24;
 
@@ -91,7 +91,7 @@ namespace oktopk {
 /// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
 /// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
 /// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
-template <gradient_index Index, gradient_value Value, execution_space E,
+template <gradient_index Index, wire_value Value, execution_space E,
           detail::combiner<Value> Combiner = detail::sum_combiner<Value>>
 class region_sum {
 public:

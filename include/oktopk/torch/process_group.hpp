@@ -109,7 +109,6 @@ public:
   };
 
   using bulk_request = request;
-  static constexpr bool tells_sizes = false;
   static constexpr int usual_first_tag = 0x6f6b00;
 
   /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group

@@ -180,6 +180,13 @@ struct bucketed_state {
   /// The order of the tensors for a plan, if it has no problem.
   std::vector<int> order() const { return {bucket_tensors.begin(), bucket_tensors.end()}; }
 
+  /// For `for_other_ranks`: the state then belongs to no plan.
+  void forget_ranks() {
+    bucket_sizes.clear();
+    bucket_tensors.clear();
+    allreduces.clear();
+  }
+
   /// For `save` and `load`.
   static std::string type_name() {
     return "bucketed, " + std::to_string(8 * sizeof(Value)) + "-bit values, over " + AllreduceState::type_name();

@@ -44,7 +44,7 @@ bool can_overflow(facts const& about, std::vector<numbers> const& vectors, std::
   auto const ranks = static_cast<long double>(vectors.size());
   long double slack = ranks * static_cast<long double>(about.values.epsilon) * std::max(up, down);
   auto most = static_cast<long double>(about.values.most);
-  switch (about.codec) {
+  switch (about.codec()) {
   case rounding::none: break;
   case rounding::bfloat16:
     most = static_cast<long double>(std::numeric_limits<float>::max());
@@ -144,7 +144,8 @@ void check_form(seen_call const& seen, call_record const& mine) {
          "last_call() tells another number of entries than the update has");
   expect(s.local_selected >= static_cast<std::int64_t>(mine.contributed.size()) && s.local_selected <= seen.length(),
          "form", "last_call() tells an impossible number of selected entries");
-  expect(!mine.after.has_boundaries || is_partition(mine.after.boundaries, seen.what), "form",
+  bool const forgets = policy_in(seen.about.promised.partition) == "sampled" && mine.after.boundaries.empty();
+  expect(!mine.after.has_boundaries || forgets || is_partition(mine.after.boundaries, seen.what), "form",
          "the boundaries do not ascend from 0 to the length");
   expect(mine.before.iteration < std::numeric_limits<std::int64_t>::max() &&
              mine.after.iteration == mine.before.iteration + 1,
@@ -162,15 +163,18 @@ void check_regions(seen_call const& seen) {
   auto const& mine = seen.ranks[0];
   if (mine.after.has_boundaries) {
     std::int64_t const now = mine.before.iteration;
-    bool const is_early = seen.about.early_regions && now > 0 && now < seen.about.tau && (now & (now - 1)) == 0;
-    bool const due = mine.before.boundaries.empty() || is_early ||
-                     (seen.about.uniform_regions ? now == 0 : now % seen.about.tau == 0);
-    bool const may_be = seen.about.checks_regions && mine.statistics.repartitioned;
+    std::string const& rule = seen.about.promised.partition;
+    bool const is_even = policy_in(rule) == "uniform";
+    bool const is_checked = policy_in(rule) == "sampled";
+    auto const tau = std::max(static_cast<std::int64_t>(option_in(rule, "tau")), std::int64_t(1));
+    bool const is_early = is_checked && now > 0 && now < tau && (now & (now - 1)) == 0;
+    bool const due = mine.before.boundaries.empty() || is_early || (is_even ? now == 0 : now % tau == 0);
+    bool const may_be = is_checked && mine.statistics.repartitioned;
     expect(mine.statistics.repartitioned == (due || may_be), "regions",
            due ? "not decided though they were due" : "decided before they were due");
     expect(due || may_be || mine.before.boundaries == mine.after.boundaries, "regions", "moved before they were due");
     auto const ranks = static_cast<std::int64_t>(seen.ranks.size());
-    for (std::size_t r = 0; due && seen.about.uniform_regions && r < seen.ranks.size(); ++r) {
+    for (std::size_t r = 0; due && is_even && r < seen.ranks.size(); ++r) {
       std::int64_t const width = mine.after.boundaries[r + 1] - mine.after.boundaries[r];
       expect(std::abs(width * ranks - seen.length()) < ranks, "regions", "not of one width");
     }
@@ -188,8 +192,8 @@ bool small_whole_numbers(std::vector<numbers> const& vectors) {
 
 // What is left over on all ranks and the update are together what was put in.
 void check_conservation(seen_call const& seen) {
-  if (seen.about.kind == family::gtopk && !seen.about.return_dropped) {
-    return; // as published, it loses what it drops
+  if (!seen.about.promised.conserves) {
+    return;
   }
   auto const n = static_cast<std::size_t>(seen.length());
   std::vector<long double> put_in(n, 0);
@@ -202,7 +206,7 @@ void check_conservation(seen_call const& seen) {
       auto const left = static_cast<long double>(residual[i]);
       if (!std::isfinite(
               left)) { // not promised where a format rounds sums: their owner's, beside values near the largest
-        expect(!seen.about.lossless() && seen.about.kind != family::dense &&
+        expect(!seen.about.lossless() && !seen.about.is_dense() &&
                    can_overflow(seen.about, seen.accumulators, static_cast<std::int64_t>(i)),
                "residual_not_finite", "the residual at index ", i, " is not finite after a call without an error");
       }
@@ -223,11 +227,11 @@ void check_conservation(seen_call const& seen) {
   auto const ranks = static_cast<long double>(seen.ranks.size());
   auto const epsilon = static_cast<long double>(seen.about.values.epsilon);
   bool const exact = seen.about.lossless() && small_whole_numbers(seen.accumulators);
-  long double const roundings = exact                              ? 0
-                                : !seen.about.lossless()           ? 4 * ranks
-                                : seen.about.kind == family::gtopk ? 2 * ranks
-                                                                   : ranks - 1;
-  long double const of_block = seen.about.codec == rounding::zfp ? 8 * ranks * ranks * epsilon * largest : 0;
+  long double const roundings = exact                                               ? 0
+                                : !seen.about.lossless()                            ? 4 * ranks
+                                : seen.about.promised.sums == facts::order::of_tree ? 2 * ranks
+                                                                                    : ranks - 1;
+  long double const of_block = seen.about.codec() == rounding::zfp ? 8 * ranks * ranks * epsilon * largest : 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (!std::isfinite(came_out[i])) {
       continue; // as above
@@ -235,6 +239,28 @@ void check_conservation(seen_call const& seen) {
     expect(std::fabs(put_in[i] - came_out[i]) <= roundings * epsilon * size[i] + of_block, "conservation", "index ", i,
            ": ", put_in[i], " was put in, ", came_out[i], " came out");
   }
+}
+
+// As many entries are selected as is promised, of so many that there are.
+void check_count(std::optional<oktopk::selection_promises> const& promised, std::int64_t k, std::int64_t selected,
+                 std::int64_t candidates) {
+  auto const wanted = static_cast<double>(k);
+  auto const count = static_cast<double>(selected);
+  expect(!promised || ((selected == candidates || count >= promised->low * wanted) &&
+                       (k == 0 || count <= promised->high * wanted)),
+         "promised_count", selected, " of ", candidates, " entries are selected, for k = ", k);
+}
+
+void check_counts(seen_call const& seen) {
+  check_each(seen.ranks, [&](call_record const& mine, std::size_t) {
+    check_count(seen.about.promised.local, seen.what.k, mine.statistics.local_selected, seen.length());
+  });
+  // Where fewer are selected than there may be, these are all that any rank has selected.
+  auto const& update = seen.ranks[0].update;
+  bool const all = std::all_of(seen.ranks.begin(), seen.ranks.end(), [](call_record const& mine) {
+    return mine.statistics.local_selected == static_cast<std::int64_t>(mine.contributed.size());
+  });
+  check_count(seen.about.promised.global, seen.what.k, update.size(), all ? update.size() : seen.length());
 }
 
 // `sgd` does what Algorithm 2 says, bit for bit.
@@ -301,7 +327,8 @@ bool check_call(seen_call const& seen) {
   check_each(seen.ranks, [&](call_record const& mine, std::size_t) { check_form(seen, mine); });
   check_regions(seen);
   std::vector<entries> selections;
-  if (seen.about.kind == family::dense) {
+  check_counts(seen);
+  if (seen.about.is_dense()) {
     check_dense(seen);
   } else if (seen.about.knows_selections()) {
     selections = check_selections(seen);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 
 namespace oktopk_fuzz {
@@ -15,8 +16,9 @@ namespace {
 
 // How far a codec's decoded value may be off, where `largest` is the largest magnitude around it.
 long double rounding_of(facts const& about, long double largest) {
-  long double const rate = std::exp2(1.0L - static_cast<long double>(about.codec_rate));
-  switch (about.codec) {
+  std::string const& code = about.promised.rounding; // `block_float 8` has 8 bits a value
+  long double const rate = std::exp2(1.0L - std::strtold(code.c_str() + policy_in(code).size(), nullptr));
+  switch (about.codec()) {
   case rounding::none: return 0;
   case rounding::bfloat16: return std::max(largest, 0x1p-126L) * (0x1p-8L + 0x1p-23L);
   case rounding::float16: return std::max({largest * 0x1p-11L, 0x1p-25L, largest - 65504});
@@ -57,18 +59,23 @@ entries choose_globally(seen_call const& seen, entries const& all) {
     expect(std::isfinite(all.values[i]), "overflow_missing", "the sum at index ", all.indices[i],
            " overflows, and nobody says so");
   }
-  return choose({seen.about.global, false, mine.before.global, mine.after.global, mine.statistics.global_selected,
-                 mine.statistics.global_reevaluated},
+  return choose({seen.about.promised.global, false, mine.before.global, mine.after.global,
+                 mine.statistics.global_selected, mine.statistics.global_reevaluated},
                 seen.what, mine.before.iteration, all);
 }
 
 entries expected_update(seen_call const& seen, std::vector<entries> const& selections) {
   bool overflow = false;
   entries update;
-  switch (seen.about.kind) {
-  case family::ok_topk: {
+  using enum oktopk::allreduce_promises::order;
+  switch (seen.about.promised.sums) {
+  case of_owners: {
+    if (!seen.about.promised.global) {
+      return oktopk_tests::sum_by_regions(selections, even_boundaries(seen.length(), seen.what.ranks),
+                                          adder_of(seen.what));
+    }
     auto const& boundaries = seen.ranks[0].after.boundaries;
-    auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks);
+    auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks());
     std::vector<std::int64_t> indices(places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
       indices[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
@@ -77,18 +84,14 @@ entries expected_update(seen_call const& seen, std::vector<entries> const& selec
     for (auto const& each : selections) {
       parts.push_back(moved_to(places, each));
     }
-    entries const sums = seen.about.cuts ? sum_in_stages(seen.what, parts, boundaries,
-                                                         seen.about.cuts(seen.what.ranks, seen.length(), seen.what.k))
-                                         : oktopk_tests::sum_by_regions(parts, boundaries, adder_of(seen.what));
+    auto const cuts = seen.about.cuts(seen.what.ranks, seen.length(), seen.what.k);
+    entries const sums = cuts.empty() ? oktopk_tests::sum_by_regions(parts, boundaries, adder_of(seen.what))
+                                      : sum_in_stages(seen.what, parts, boundaries, cuts);
     return moved_to(indices, choose_globally(seen, sums));
   }
-  case family::topk_a: return sum_by_rank(seen.what, selections);
-  case family::topk_dsa:
-    return oktopk_tests::sum_by_regions(selections, even_boundaries(seen.length(), seen.what.ranks),
-                                        adder_of(seen.what));
-  case family::gtopk: update = sum_by_tree(seen.what, selections, overflow); break;
-  case family::dense:
-  case family::other: break;
+  case of_ranks: return sum_by_rank(seen.what, selections);
+  case of_tree: update = sum_by_tree(seen.what, selections, overflow); break;
+  case any: break;
   }
   expect(!overflow, "overflow_missing", "the sum of a node overflows, and nobody says so");
   return update;
@@ -135,24 +138,23 @@ void check_dense(seen_call const& seen) {
 }
 
 std::vector<entries> check_selections(seen_call const& seen) {
-  bool const returns_dropped = seen.about.kind == family::gtopk && seen.about.return_dropped;
   std::vector<entries> selections;
   check_each(seen.ranks, [&](call_record const& mine, std::size_t rank) {
     std::int64_t const count = mine.statistics.local_selected;
-    selections.push_back(
-        choose({seen.about.local, true, mine.before.local, mine.after.local, count, mine.statistics.local_reevaluated},
-               seen.what, mine.before.iteration, all_entries(seen.accumulators[rank])));
+    selections.push_back(choose({seen.about.promised.local, true, mine.before.local, mine.after.local, count,
+                                 mine.statistics.local_reevaluated},
+                                seen.what, mine.before.iteration, all_entries(seen.accumulators[rank])));
     auto const& selected = selections.back().indices;
     expect(selections.back().size() == count, "local_selection", count, " entries were selected instead of ",
            selected.size());
     std::vector<std::int64_t> expected = selected;
-    if (!seen.about.all_contribute() && !returns_dropped) {
+    if (!seen.about.promised.all_contribute) {
       expected.clear();
       std::set_intersection(selected.begin(), selected.end(), mine.update.indices.begin(), mine.update.indices.end(),
                             std::back_inserter(expected));
     }
     check_indices("contributed", mine.contributed, expected);
-    expect(returns_dropped || !seen.about.lossless() || mine.returned.size() == 0, "returned",
+    expect(seen.about.returns_dropped() || !seen.about.lossless() || mine.returned.size() == 0, "returned",
            "something is returned, and nothing was dropped");
   });
   if (seen.about.knows_update()) {

@@ -35,10 +35,10 @@ struct stages {
 
 stages stages_of(seen_call const& seen, std::size_t rank) {
   auto const ranks = static_cast<int>(seen.ranks.size());
-  if (!seen.about.cuts || ranks == 1) {
+  auto const cuts = seen.about.cuts(ranks, seen.length(), seen.what.k);
+  if (cuts.empty() || ranks == 1) {
     return {1, ranks - 1, false};
   }
-  auto const cuts = seen.about.cuts(ranks, seen.length(), seen.what.k);
   stages found;
   int place = static_cast<int>(rank);
   for (int range = ranks; range > 1;) { // every g-th rank is in a group
@@ -65,10 +65,12 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   double const e = about.entry_words();
   auto const k = static_cast<double>(seen.what.k);
   auto const chosen = static_cast<double>(mine.update.size());
-  bool const gathers = about.global.how == choice::gathered && mine.statistics.global_reevaluated;
+  auto const& global = *about.promised.global;
+  choice const rule = rule_of(about.promised.global);
+  bool const gathers = rule == choice::gathered && mine.statistics.global_reevaluated;
 
   // What lies in other regions, and a header of two words a message.
-  auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks);
+  auto const places = places_in_regions(seen.length(), seen.what.ranks, seen.about.blocks());
   for (std::int64_t& index : indices) {
     index = places[static_cast<std::size_t>(index)];
   }
@@ -86,33 +88,33 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   expect_at_most("reduce", sent(phase::reduce),
                  reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
-  bool const bounded = about.gather_bounded;
-  double const ring = about.in_ring ? 2 * ranks : 0; // pieces
-  double const part_rounding = others * (e + (e == 3 ? 1 : 0)) + (e == 3 ? ring : 0);
+  bool const bounded = about.promised.gather.find("bound_sent false") == std::string::npos;
+  double const part_rounding = others * (e + (e == 3 ? 1 : 0));
   // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
   double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
   double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
   // A gather that foresees: twice the last result and 16 entries of each rank, a header of each.
   double const most = 2 * k + 16 * ranks;
-  double const foreseen = !about.global.foresees ? 0
-                          : about.exact_size     ? e * most + others * (2 + (e == 3 ? 1 : 0))
-                                                 : words_of_pieces(seen, most, ranks) + others * 2;
+  double const foreseen = !global.as_sent    ? 0
+                          : about.exact_size ? e * most + others * (2 + (e == 3 ? 1 : 0))
+                                             : words_of_pieces(seen, most, ranks) + others * 2;
   if (!gathers) {
     expect_at_most("balance and gather", sent(phase::balance) + sent(phase::gather),
                    (bounded ? balanced : uneven) + foreseen);
   }
   expect_at_most("sizes", sent(phase::control), 6 * others); // announced, told, told again when stale
-  expect_at_most("partition", sent(phase::partition),
-                 (mine.statistics.repartitioned ? about.partition_rounds
-                  : about.checks_regions        ? 1
-                                                : 0) *
-                     2.0 * ranks * rounds);
+  // Regions that are checked: two sums to even them, 128 more, and the one that finds them uneven.
+  std::string const regions = policy_in(about.promised.partition);
+  double const sums = regions == "uniform"            ? 0
+                      : regions == "balanced"         ? mine.statistics.repartitioned ? 1 : 0
+                      : mine.statistics.repartitioned ? 132
+                                                      : 1;
+  expect_at_most("partition", sent(phase::partition), sums * 2 * ranks * rounds);
   // k/2 in all, or the least that histograms of 16 counts take, for a search in a range and one among all magnitudes.
   double const digits = 2 * (8.0 * about.values.bytes - 1) / 4 + 2;
   double const least = rounds * digits * 16 * 2 + 20 * others;
-  bool const searches =
-      about.global.how == choice::exact || (about.global.how != choice::gathered && mine.statistics.global_reevaluated);
+  bool const searches = rule == choice::exact || (rule != choice::gathered && mine.statistics.global_reevaluated);
   expect_at_most("threshold", gathers ? 0 : sent(phase::threshold), searches ? k / 2 + least : 0);
   // One message to each peer to reduce; P + 2R to balance and gather (equation 3), R more for each further choice.
   auto const& reduce = mine.traffic[static_cast<std::size_t>(phase::reduce)];
@@ -122,15 +124,13 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
          " messages sent to reduce and ", reduce.messages_received, " received, not one for each peer or other group");
   auto const second = mine.traffic[static_cast<std::size_t>(phase::balance)].messages_sent +
                       mine.traffic[static_cast<std::size_t>(phase::gather)].messages_sent;
-  expect(static_cast<double>(second) <=
-             ring + ranks + (gathers || about.global.foresees ? 2 : 1) * levels(seen.ranks.size()),
+  expect(static_cast<double>(second) <= ranks + (gathers || global.as_sent ? 2 : 1) * levels(seen.ranks.size()),
          "messages", second, " messages sent to balance and gather");
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
-  // A selection that nothing bounds beforehand counts in the bound as it was.
-  bool const by_last_call = about.local.how == choice::gaussian || about.local.how == choice::unguarded ||
-                            (about.local.how == choice::reused && !std::isfinite(about.local.high));
-  double const selected = by_last_call ? std::max(k, static_cast<double>(indices.size())) : k;
-  if (outside <= selected * others / ranks && (about.paper_gather || chosen <= (bounded ? 1.5 * k : k))) {
+  // Selections that nothing bounds beforehand count in the bound as they were.
+  double const selected =
+      std::isfinite(about.promised.local->high) ? k : std::max(k, static_cast<double>(indices.size()));
+  if (outside <= selected * others / ranks && (!std::isfinite(global.high) || chosen <= (bounded ? 1.5 * k : k))) {
     expect_at_most("all together", mine.words(), mine.bound_words);
   }
 }
@@ -146,21 +146,21 @@ void check_volume(seen_call const& seen, std::vector<entries> const& selections)
   auto const m = static_cast<double>(most_selected);
   double const e = seen.about.entry_words();
   // The bounds of these are for selections of k; a threshold without a band may select more.
-  bool const of_k = seen.about.local.how == choice::gaussian || most_selected <= seen.what.k;
+  bool const of_k = rule_of(seen.about.promised.local) == choice::gaussian || most_selected <= seen.what.k;
   // At most all sums of a region as entries; headers, sizes, and sizes once more that are announced before.
   double const region = std::ceil(static_cast<double>(seen.length()) / seen.what.ranks) * e;
   check_each(seen.ranks, [&](call_record const& mine, std::size_t rank) {
     double most = mine.bound_words;
-    if (!seen.about.repeats) { // a scheme that is made has control messages beside the bound
+    if (!seen.about.promised.repeats) { // a scheme that is made has control messages beside the bound
       most += mine.traffic[static_cast<std::size_t>(oktopk::phase::control)].words_sent();
     }
-    switch (seen.about.kind) {
-    case family::ok_topk: return selections.empty() ? void() : check_ok_topk(seen, selections[rank].indices, rank);
-    case family::gtopk:
-    case family::dense:
-    case family::other: break;
-    case family::topk_a: most = of_k ? most : (m * e + 3) * others; break;
-    case family::topk_dsa: most = of_k ? most : m * e + others * (region + 8); break;
+    if (seen.about.is_ok_topk()) {
+      return selections.empty() ? void() : check_ok_topk(seen, selections[rank].indices, rank);
+    }
+    if (!of_k && seen.about.promised.sums == facts::order::of_ranks) {
+      most = (m * e + 3) * others;
+    } else if (!of_k && seen.about.promised.sums == facts::order::of_owners) {
+      most = m * e + others * (region + 8);
     }
     expect_at_most("all together", mine.words(), most);
   });

@@ -9,11 +9,11 @@
 namespace oktopk::detail {
 
 /// The unsigned integer as wide as `Value`.
-template <gradient_value Value>
+template <wire_value Value>
 using bits_of = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 
 /// The signed integer as wide as `Value`.
-template <gradient_value Value>
+template <wire_value Value>
 using signed_bits_of = std::conditional_t<sizeof(Value) == 4, std::int32_t, std::int64_t>;
 
 /// The bit pattern of |x|: ordered like the magnitude, with infinity and then NaN above every finite value.

@@ -19,9 +19,14 @@ namespace oktopk {
 template <class E>
 concept execution_space = bool(Kokkos::is_execution_space<E>::value);
 
+/// What formats and exchanges ask of a value: 4 or 8 bytes, and patterns of bits that are no number, for entries that
+/// cannot be decoded.
+template <class T>
+concept wire_value = std::floating_point<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+
 /// The element types of gradients: IEEE binary32 and binary64, whose magnitudes order like their bit patterns.
 template <class T>
-concept gradient_value = std::same_as<T, float> || std::same_as<T, double>;
+concept gradient_value = wire_value<T> && (std::same_as<T, float> || std::same_as<T, double>);
 
 /// The element types of indices. Lengths and loop indices always have 64 bits.
 template <class Index>

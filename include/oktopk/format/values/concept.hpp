@@ -9,6 +9,16 @@
 
 namespace oktopk {
 
+/// Base of every value codec: what one may tell beyond what `value_codec` asks for. A codec that tells it hides the
+/// function here, which says what it means not to.
+struct value_codec_base {
+  /// Of a codec that is not `lossless`: whether this object may change values. Without: true.
+  static constexpr bool is_lossy() { return true; }
+
+  /// Bits that a value of a selection takes, of values with so many bytes; `bound` is the most. Without: that.
+  static constexpr double expected_bits(int, double bound) { return bound; }
+};
+
 namespace detail {
 
 /// The most values of a block.
@@ -17,15 +27,18 @@ inline constexpr int block_values = 256;
 /// The most bytes by which a coded block may exceed its values.
 inline constexpr int most_value_overhead = 64;
 
-/// Bits that a value of a selection takes: the codec's `expected_bits(bytes of a value)` if it has one, else its bound.
+/// Bits that a value of a selection takes.
 template <class Value, class Codec>
 double expected_bits(Codec const& codec) {
-  if constexpr (requires { codec.expected_bits(0); }) {
-    return codec.expected_bits(static_cast<int>(sizeof(Value)));
-  } else {
-    return 8.0 * codec.template most_bytes<Value>(block_values) / block_values;
-  }
+  double const bound = 8.0 * codec.template most_bytes<Value>(block_values) / block_values;
+  return codec.expected_bits(static_cast<int>(sizeof(Value)), bound);
 }
+
+template <class C>
+concept derives_from_value_codec_base = std::derived_from<C, value_codec_base> && requires(C const& codec) {
+  { codec.is_lossy() } -> std::same_as<bool>;
+  { codec.expected_bits(4, 32.0) } -> std::same_as<double>;
+};
 
 template <class C, class Value>
 concept codes_blocks_of =
@@ -39,7 +52,8 @@ concept codes_blocks_of =
 
 /// The form of a block of values on the wire, for formats that have blocks.
 ///
-/// An object that kernels copy. A block is coded by one thread, on the host or on a device.
+/// An object that kernels copy. A block is coded by one thread, on the host or on a device. Its class derives from
+/// `value_codec_base`.
 ///
 /// 1. `name()` — the same on all ranks that exchange messages.
 /// 2. `lossless` — true if `decode` gives back the bits that `encode` got, the sign of a zero included.
@@ -51,8 +65,8 @@ concept codes_blocks_of =
 ///    The bytes of `encode` give finite values.
 template <class C>
 concept value_codec =
-    std::copy_constructible<C> && std::default_initializable<C> && detail::codes_blocks_of<C, float> &&
-    detail::codes_blocks_of<C, double> && requires(C const& codec) {
+    std::copy_constructible<C> && std::default_initializable<C> && detail::derives_from_value_codec_base<C> &&
+    detail::codes_blocks_of<C, float> && detail::codes_blocks_of<C, double> && requires(C const& codec) {
       { codec.name() } -> std::convertible_to<std::string>;
       { C::lossless } -> std::convertible_to<bool>;
     };

@@ -55,7 +55,7 @@ KOKKOS_FORCEINLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code)
 /// Values with one of 2^(Bits-1) magnitudes and either sign, for 1 and 2 bits. The magnitudes, fitted to the block,
 /// then a code of `Bits` bits each.
 template <int Bits>
-struct fitted_magnitudes {
+struct fitted_magnitudes : value_codec_base {
   static constexpr bool lossless = false;
 
   template <gradient_value Value>
@@ -133,12 +133,12 @@ struct fitted_magnitudes {
 /// entries of a selection lie above a threshold, the innermost levels of a block are mostly unused: levels are packed
 /// like exponents and mostly take less than `Bits`.
 template <int Bits>
-struct fixed_values {
+struct fixed_values : value_codec_base {
   static_assert(Bits >= 3 && Bits <= 8, "oktopk: fixed_values takes 2 to 8 bits a value");
 
   static constexpr bool lossless = false;
   static std::string name() { return "fixed" + std::to_string(Bits); }
-  static constexpr double expected_bits(int) { return Bits - 0.4; }
+  static constexpr double expected_bits(int, double) { return Bits - 0.4; }
 
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {

@@ -14,15 +14,9 @@ namespace detail {
 /// The base of values as floating-point numbers whose exponents are packed per block. `Form`, the codec itself, has one
 /// of the forms of values; the highest of the bits is the sign.
 template <class Form>
-struct float_values {
+struct float_values : value_codec_base {
   /// Sign and mantissa, and the few bits that remain of exponents that lie close together.
-  static constexpr double expected_bits(int value_bytes) {
-    int bits = value_bytes == 4 ? 24 : 53;
-    if constexpr (requires { Form::mantissa_bits; }) {
-      bits = Form::mantissa_bits + 1;
-    }
-    return bits + 0.4;
-  }
+  static constexpr double expected_bits(int, double) { return Form::mantissa_bits + 1 + 0.4; }
 
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
@@ -66,6 +60,7 @@ private:
 /// selection, never more than 32 and the header of a block.
 struct exact_values : detail::float_values<exact_values>, detail::exact_form {
   static std::string name() { return "exact"; }
+  static constexpr double expected_bits(int value_bytes, double) { return (value_bytes == 4 ? 24 : 53) + 0.4; }
 };
 
 /// Values as bfloat16: 7 bits of mantissa, rounded to nearest, exponents packed per block. About 9 to 10 bits a value.
