@@ -56,16 +56,17 @@ void check_sizes(typename Deliverer::options const& how, std::vector<std::int64_
     for (int call = 0; call < calls; ++call) {
       auto context = call_on(comm, length_of_parts, k, call);
       auto const longest = *std::ranges::max_element(sizes);
-      oktopk::reduced<Format, execution> const reduced{mine.entries, longest, {}, {}, &owned,
-                                                                               comm.rank()};
+      oktopk::detail::reduced<Format, execution> const reduced{mine.entries, longest, {}, {}, &owned, comm.rank()};
       comm.reset();
       double const bound =
-          step.bound_words({static_cast<int>(ranks), length_of_parts, k, longest, longest, double(longest)}).total(comm);
+          step.bound_words({static_cast<int>(ranks), length_of_parts, k, longest, longest, double(longest)})
+              .total(comm);
       if (call == 1) {
         context.note(rank == ranks / 2 ? oktopk::detail::fault_report{oktopk::fault::non_finite, 7}
                                        : oktopk::detail::fault_report());
         auto const said = outcome_of([&] { step.run(context, reduced, owned, state); });
-        CHECK(unlike(said, oktopk::fault::non_finite, "rank " + std::to_string(ranks / 2) + ": the value at index 7") == "");
+        CHECK(unlike(said, oktopk::fault::non_finite, "rank " + std::to_string(ranks / 2) + ": the value at index 7") ==
+              "");
         state = {};
         continue;
       }

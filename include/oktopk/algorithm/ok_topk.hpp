@@ -83,12 +83,12 @@ public:
   double bound_words() const {
     int const ranks = base::comm_.size();
     double const brought = static_cast<double>(local_selection_.most_sent(k_));
-    call_size const size{ranks,
-                         length_,
-                         k_,
-                         local_selection_.most_sent(k_),
-                         local_selection_.most_selected(k_, length_),
-                         brought * ((ranks - 1.0) / ranks)};
+    detail::call_size const size{ranks,
+                                 length_,
+                                 k_,
+                                 local_selection_.most_sent(k_),
+                                 local_selection_.most_selected(k_, length_),
+                                 brought * ((ranks - 1.0) / ranks)};
     return (split_and_reduce_.bound_words(size) + deliver_.bound_words(size)).total(base::comm_) +
            space_repartition_.bound_words(ranks, k_, base::state_.iteration, base::state_.boundaries);
   }
@@ -105,7 +105,7 @@ public:
 
   static allreduce_promises promises(options const& how) {
     allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners);
-    delivery_promises const delivered = deliverer_type(how.deliver).promises();
+    detail::delivery_promises const delivered = deliverer_type(how.deliver).promises();
     all.global = delivered.global;
     all.gather = delivered.gather;
     all.partition = partitioner_type(how.partition).describe();
@@ -149,9 +149,8 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
              detail::check_policy("schedule", schedule_type(how.schedule), terms);
              detail::check_policy("deliverer", deliverer_type(how.deliver), terms);
            }),
-      space_repartition_(partitioner_type(how.partition)),
-      split_and_reduce_(schedule_type(how.schedule), how.format), deliver_(deliverer_type(how.deliver), how.format),
-      losses_(how.format) {
+      space_repartition_(partitioner_type(how.partition)), split_and_reduce_(schedule_type(how.schedule), how.format),
+      deliver_(deliverer_type(how.deliver), how.format), losses_(how.format) {
 }
 
 template <class E, class Comm, class Policies>

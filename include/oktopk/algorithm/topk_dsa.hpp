@@ -62,8 +62,8 @@ public:
   /// For even selections this is the upper end of Table 1, (2k+n)(P-1)/P.
   double bound_words() const {
     std::int64_t const brought = local_selection_.most_sent(k_);
-    call_size const size{comm_.size(), length_, k_, brought, local_selection_.most_selected(k_, length_),
-                         static_cast<double>(brought)};
+    detail::call_size const size{
+        comm_.size(), length_, k_, brought, local_selection_.most_selected(k_, length_), static_cast<double>(brought)};
     return (split_and_reduce_.bound_words(size) + deliver_.bound_words(size)).total(comm_);
   }
 

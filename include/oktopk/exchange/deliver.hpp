@@ -16,13 +16,13 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// What a deliverer promises of each result.
 struct delivery_promises {
   std::optional<selection_promises> global{}; ///< of the sums in it; none: all are
   std::string gather{};                       ///< how they reach all ranks, as `describe()` of a gather has it
 };
-
-namespace detail {
 
 template <class D>
 concept has_deliverer_options = made_from_options<D> && requires(D const& deliverer) {
@@ -86,7 +86,7 @@ struct search_and_gather {
     std::string const of_selector(selector.problem());
     return of_selector.empty() ? std::string(gather.problem()) : of_selector;
   }
-  delivery_promises promises() const { return {selector.promises(), std::string(gather.describe())}; }
+  detail::delivery_promises promises() const { return {selector.promises(), std::string(gather.describe())}; }
 
   Selector selector;
   Gather gather;
@@ -101,15 +101,15 @@ struct search_and_gather {
   public:
     step(search_and_gather const& how, Format const& format) : selection_(how.selector), gather_(how.gather, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
-                             regions<E> const&, state<typename Format::value_type>& carried) {
+    detail::delivered<Format, E> run(call_context<E, Comm>& call, detail::reduced<Format, E> const& mine,
+                                     regions<E> const&, state<typename Format::value_type>& carried) {
       auto const chosen = selection_.run(call, mine.sums, carried, mine.most_brought);
       auto const all = gather_.run(call, chosen.entries, chosen.counts);
       call.statistics.balanced = all.balanced;
       return {all.entries, chosen.entries, chosen.counts};
     }
 
-    word_bound bound_words(call_size const& of) const {
+    word_bound bound_words(detail::call_size const& of) const {
       return selection_.bound_words(of.ranks, of.length, of.k) +
              gather_.bound_words(of.ranks, of.length, selection_.most_found(of.k));
     }
@@ -141,15 +141,15 @@ struct everything {
   static std::string name() { return "everything"; }
   static std::string describe() { return name(); }
   static std::string problem() { return {}; }
-  static delivery_promises promises() { return {}; }
+  static detail::delivery_promises promises() { return {}; }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step {
   public:
     step(everything const&, Format const& format) : allgatherv_(format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
-                             regions<E> const& owned, detail::no_state&) {
+    detail::delivered<Format, E> run(call_context<E, Comm>& call, detail::reduced<Format, E> const& mine,
+                                     regions<E> const& owned, detail::no_state&) {
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, mine.sums.size());
       largest_region_ = *std::max_element(sizes.begin(), sizes.end());
       auto const region_of = [&](std::size_t rank) { return owned.region_of(static_cast<int>(rank)); };
@@ -157,16 +157,17 @@ struct everything {
     }
 
     /// For regions of one width. If no number bounds what other ranks bring: with the sums of the last call.
-    word_bound bound_words(call_size const& of) const {
+    word_bound bound_words(detail::call_size const& of) const {
       std::int64_t const width = of.length / of.ranks + (of.length % of.ranks != 0 ? 1 : 0);
       std::int64_t const most_sums =
           of.brought > width / of.ranks ? width : of.brought * of.ranks; // no more than the region has
       return detail::count_gathering<Comm>::bound_words(of.ranks) +
-             allgatherv_.bound_words(of.ranks, of.selected ? most_sums : std::max(most_sums, largest_region_), {0, width});
+             allgatherv_.bound_words(of.ranks, of.selected ? most_sums : std::max(most_sums, largest_region_),
+                                     {0, width});
     }
 
-    static detail::call_cost expected_cost(everything const&, Format const& format, int ranks, double length, double sums,
-                                           double) {
+    static detail::call_cost expected_cost(everything const&, Format const& format, int ranks, double length,
+                                           double sums, double) {
       return detail::call_cost{.messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1)} +
              decltype(allgatherv_)::expected_cost(format, ranks, length / ranks, sums);
     }

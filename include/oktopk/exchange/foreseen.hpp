@@ -392,14 +392,14 @@ struct foreseen : search_and_gather<detail::foreseen_search, Gather> {
   public:
     step(foreseen const& how, Format const& format) : first_(format), search_(how, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
-                             regions<E> const& owned,
-                             typename search::template state<typename Format::value_type>& carried) {
+    detail::delivered<Format, E> run(call_context<E, Comm>& call, detail::reduced<Format, E> const& mine,
+                                     regions<E> const& owned,
+                                     typename search::template state<typename Format::value_type>& carried) {
       auto const found = first_.run(call, mine.sums, owned, carried);
       return found ? *found : search_.run(call, mine, owned, carried);
     }
 
-    word_bound bound_words(call_size const& of) const {
+    word_bound bound_words(detail::call_size const& of) const {
       return first_.bound_words(of.ranks, of.length, of.k) + search_.bound_words(of);
     }
 

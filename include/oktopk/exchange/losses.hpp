@@ -47,9 +47,9 @@ public:
   /// Ascending, unique and valid until the next run; empty where the format loses nothing. `result` is that of `deliver`
   /// in the order of `owned`, `all` are its entries in the gradient's.
   template <communicator Comm>
-  entries_type run(call_context<E, Comm>& call, reduced<Format, E> const& sent,
-                   delivered<Format, E> const& result, entries_type const& all, regions<E> const& owned) {
-    if (!is_lossy_) {
+  entries_type run(call_context<E, Comm>& call, reduced<Format, E> const& sent, delivered<Format, E> const& result,
+                   entries_type const& all, regions<E> const& owned) {
+    if (Format::lossless || !is_lossy_) {
       return {};
     }
     auto const entries_in = [](std::span<entries_type const> lists) {
@@ -101,12 +101,9 @@ private:
   // The losses of this rank's part of the result, whose indices are `shift` higher in the order of `found_`.
   template <communicator Comm>
   void add_own(call_context<E, Comm>& call, delivered<Format, E> const& result, std::int64_t shift, std::int64_t at) {
-    own_rounding_losses<index_type, value_type> const kernel{result.own.indices.data(),
-                                                             result.own.values.data(),
-                                                             own_values(call, result.all, result.counts),
-                                                             shift,
-                                                             found_.indices.data() + at,
-                                                             found_.values.data() + at};
+    own_rounding_losses<index_type, value_type> const kernel{
+        result.own.indices.data(),  result.own.values.data(), own_values(call, result.all, result.counts), shift,
+        found_.indices.data() + at, found_.values.data() + at};
     Kokkos::parallel_for("oktopk::rounding_losses::add_own", index_range<E>(call.exec, 0, result.own.size()), kernel);
   }
 
@@ -114,8 +111,8 @@ private:
   static std::int64_t contributed(E const& exec, entries_type const& losses, entries_type const& all,
                                   entries_buffer<index_type, value_type, E> const& out, std::int64_t at) {
     return losses.size() == 0 ? 0
-                              : common_entries<E, index_type, value_type>(exec, losses, all.indices,
-                                                                          out.indices.data() + at, out.values.data() + at);
+                              : common_entries<E, index_type, value_type>(
+                                    exec, losses, all.indices, out.indices.data() + at, out.values.data() + at);
   }
 
   std::int64_t copied(E const& exec, entries_type const& losses, std::int64_t at) {

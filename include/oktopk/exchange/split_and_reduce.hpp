@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -152,10 +153,14 @@ private:
       planned_ = sizes;
       groups_ = schedule_.groups(call.comm.size(), call.length, call.k);
       ranks_.resize(groups_.size() - 1);
-      order_in_groups(groups_, {0, call.comm.size()}, 0, 1, ranks_);
+      if constexpr (Schedule::has_stages) {
+        order_in_groups(groups_, {0, call.comm.size()}, 0, 1, ranks_);
+      } else {
+        std::iota(ranks_.begin(), ranks_.end(), 0);
+      }
       own_place_ = static_cast<int>(std::ranges::find(ranks_, call.comm.rank()) - ranks_.begin());
       auto const stages = static_cast<std::size_t>(ceil_log2(call.comm.size())) + 1; // no more than these
-      while (sent_.size() < stages) {
+      while (!Format::lossless && sent_.size() < stages) {
         sent_.emplace_back("oktopk::split_and_reduce::sent");
       }
       below_.reserve(stages);
@@ -287,7 +292,8 @@ private:
     }
     send_offsets_.assign(targets_.size() + 1, 0);
     for (std::size_t step = 0; step < targets_.size(); ++step) {
-      send_offsets_[step + 1] = send_offsets_[step] + message_bytes(share_of(held, targets_[step]).size(), region_of(targets_[step]));
+      send_offsets_[step + 1] =
+          send_offsets_[step] + message_bytes(share_of(held, targets_[step]).size(), region_of(targets_[step]));
     }
     most_received_ = std::min(most_held ? *most_held : announced_most(call.comm), own.width());
     slot_bytes_ = message_bytes(most_received_, own);
@@ -393,10 +399,10 @@ private:
   std::vector<entries_type> below_;                             // losses of each stage
   std::vector<entries_type> above_;
   std::array<std::int64_t, 3> planned_{};
-  std::vector<int> groups_; // of a range of so many ranks
-  std::vector<int> ranks_;  // at the places of an order in which groups are ranges
-  int own_place_ = 0;       // in this order
-  regions<E> in_groups_;    // the regions in this order
+  std::vector<int> groups_;           // of a range of so many ranks
+  std::vector<int> ranks_;            // at the places of an order in which groups are ranges
+  int own_place_ = 0;                 // in this order
+  regions<E> in_groups_;              // the regions in this order
   regions<E> const* order_ = nullptr; // of this call: these, or those of the partitioner
   // Of the present stage:
   rank_range own_;
