@@ -84,9 +84,9 @@ class space_repartition {
 public:
   explicit space_repartition(Partitioner const& how) : partitioner_(how), step_(how) {}
 
-  /// With `boundaries` as in `run`.
+  /// For the call of this iteration, and for the one before. With `boundaries` as in `run`.
   double bound_words(int ranks, std::int64_t k, std::int64_t iteration, std::vector<std::int64_t> const& boundaries) const {
-    return partitioner_.bound_words(ranks, k, boundaries.empty() || partitioner_.due(iteration));
+    return partitioner_.bound_words(ranks, k, has_made_ || boundaries.empty() || partitioner_.due(iteration));
   }
 
   /// Collective. `boundaries` are those of the last call, the same on all ranks; none if it had none, or if they are not
@@ -104,6 +104,7 @@ public:
       boundaries.assign(found.begin(), found.end());
       call.statistics.repartitioned = true;
     }
+    has_made_ = are_new;
     regions_.assign(call.exec, boundaries, partitioner_.blocks(), partitioner_.most_load(), are_new);
     return regions_;
   }
@@ -119,6 +120,7 @@ private:
   Partitioner partitioner_;
   typename Partitioner::template step<E, Comm> step_;
   regions<E> regions_;
+  bool has_made_ = false; // in the last call
 };
 
 } // namespace detail
