@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/exchange/deliver.hpp>
-#include <oktopk/exchange/foreseen.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/values/concept.hpp>
 #include <oktopk/partition/concept.hpp>
@@ -292,22 +291,21 @@ public:
   }
 };
 
-/// The deliverer of a choice among the sums: a selector, or the search of a deliverer of its own.
+/// The deliverer of a choice among the sums: its own, if it names one, or a search by it.
 template <class Choice, class Gather>
 struct deliverer_by {
   using type = search_and_gather<Choice, Gather>;
 };
 
-template <class Gather>
-struct deliverer_by<foreseen_search, Gather> {
-  using type = foreseen<Gather>;
+template <class Choice, class Gather>
+  requires requires { typename Choice::template deliverer<Gather>; }
+struct deliverer_by<Choice, Gather> {
+  using type = typename Choice::template deliverer<Gather>;
 };
 
 /// A deliverer that is one of several, by its choice among the sums.
 template <class Gather, class... Choices>
 class one_of_deliverers : public one_of<typename deliverer_by<Choices, Gather>::type...> {
-  using chosen_one = one_of<typename deliverer_by<Choices, Gather>::type...>;
-
 public:
   struct options {
     typename one_of<Choices...>::options global_select{};
@@ -327,8 +325,12 @@ public:
   explicit one_of_deliverers(options const& how) {
     with_index<sizeof...(Choices)>(how.global_select.chosen.index(), [&](auto which) {
       using chosen = std::variant_alternative_t<which(), decltype(this->chosen_)>;
-      this->chosen_.template emplace<which()>(
-          typename chosen::options{std::get<which()>(how.global_select.chosen).options, how.gather});
+      auto const& own = std::get<which()>(how.global_select.chosen).options;
+      if constexpr (std::constructible_from<chosen, decltype(own)>) { // has no gather
+        this->chosen_.template emplace<which()>(own);
+      } else {
+        this->chosen_.template emplace<which()>(typename chosen::options{own, how.gather});
+      }
     });
   }
 
@@ -345,8 +347,8 @@ public:
   public:
     step(one_of_deliverers const& how, Format const& format) : steps(how.chosen_, format) {}
 
-    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine,
-                             regions<E> const& owned, state<typename Format::value_type>& carried) {
+    delivered<Format, E> run(call_context<E, Comm>& call, reduced<Format, E> const& mine, regions<E> const& owned,
+                             state<typename Format::value_type>& carried) {
       return steps::with_step(
           [&](auto& one, auto which) { return one.run(call, mine, owned, carried.template of<which()>()); });
     }

@@ -21,11 +21,17 @@
 
 namespace oktopk {
 
+template <class Gather>
+struct foreseen;
+
 namespace detail {
 
 /// The search of calls whose threshold is not foreseen, which learns for the next ones.
 struct foreseen_search : selector_base {
   struct options {};
+
+  template <class Gather>
+  using deliverer = foreseen<Gather>;
 
   template <gradient_value Value>
   struct state {

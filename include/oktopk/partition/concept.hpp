@@ -48,14 +48,14 @@ concept has_partitioner_options =
     };
 
 template <class P, class E, class Comm>
-concept partitions_for =
-    std::constructible_from<typename P::template step<E, Comm>, P const&> &&
-    std::derived_from<typename P::template step<E, Comm>, partitioner_base::step_base> &&
-    requires(typename P::template step<E, Comm>& step, call_context<E, Comm>& call,
-             array_ref<std::int32_t const, typename E::memory_space> selected, std::span<std::int64_t const> boundaries) {
-      { step.run(call, selected, true) } -> std::same_as<std::span<std::int64_t const>>;
-      { step.fits(call, selected, boundaries) } -> std::same_as<bool>;
-    };
+concept partitions_for = std::constructible_from<typename P::template step<E, Comm>, P const&> &&
+                         std::derived_from<typename P::template step<E, Comm>, partitioner_base::step_base> &&
+                         requires(typename P::template step<E, Comm>& step, call_context<E, Comm>& call,
+                                  array_ref<std::int32_t const, typename E::memory_space> selected,
+                                  std::span<std::int64_t const> boundaries) {
+                           { step.run(call, selected, true) } -> std::same_as<std::span<std::int64_t const>>;
+                           { step.fits(call, selected, boundaries) } -> std::same_as<bool>;
+                         };
 
 } // namespace detail
 
@@ -85,15 +85,15 @@ public:
   explicit space_repartition(Partitioner const& how) : partitioner_(how), step_(how) {}
 
   /// For the call of this iteration, and for the one before. With `boundaries` as in `run`.
-  double bound_words(int ranks, std::int64_t k, std::int64_t iteration, std::vector<std::int64_t> const& boundaries) const {
+  double bound_words(int ranks, std::int64_t k, std::int64_t iteration,
+                     std::vector<std::int64_t> const& boundaries) const {
     return partitioner_.bound_words(ranks, k, has_made_ || boundaries.empty() || partitioner_.due(iteration));
   }
 
   /// Collective. `boundaries` are those of the last call, the same on all ranks; none if it had none, or if they are not
   /// to be used again. Gives the regions of this call, valid until the next one.
   template <gradient_index Index>
-  regions<E> const& run(call_context<E, Comm>& call,
-                        array_ref<Index const, typename E::memory_space> const& selected,
+  regions<E> const& run(call_context<E, Comm>& call, array_ref<Index const, typename E::memory_space> const& selected,
                         std::vector<std::int64_t>& boundaries) {
     bool const were_uneven = boundaries.empty() && call.iteration > 0;
     bool const is_due = partitioner_.due(call.iteration) || boundaries.empty();

@@ -124,17 +124,17 @@ public:
 
   /// A list of the gradient in the order. It lies in `out`, or is the list itself.
   template <gradient_index Index, gradient_value Value>
-  sparse_ref<Index, Value, typename E::memory_space> arranged(
-      E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
-      detail::entries_buffer<Index, Value, E>& out) const {
+  sparse_ref<Index, Value, typename E::memory_space>
+  arranged(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
+           detail::entries_buffer<Index, Value, E>& out) const {
     return is_identity() ? list : moved(exec, list, given_, wanted_, out);
   }
 
   /// And back.
   template <gradient_index Index, gradient_value Value>
-  sparse_ref<Index, Value, typename E::memory_space> restored(
-      E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
-      detail::entries_buffer<Index, Value, E>& out) const {
+  sparse_ref<Index, Value, typename E::memory_space>
+  restored(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
+           detail::entries_buffer<Index, Value, E>& out) const {
     return is_identity() ? list : moved(exec, list, wanted_, given_, out);
   }
 
@@ -200,19 +200,18 @@ private:
   }
 
   template <gradient_index Index, gradient_value Value>
-  sparse_ref<Index, Value, typename E::memory_space> moved(
-      E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list, order const& from, order const& to,
-      detail::entries_buffer<Index, Value, E>& out) const {
+  sparse_ref<Index, Value, typename E::memory_space>
+  moved(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list, order const& from,
+        order const& to, detail::entries_buffer<Index, Value, E>& out) const {
     using space = typename E::memory_space;
     detail::enqueue_copy<space, space>(exec, positions_.data(), from.begins.device().data(), count() + 1);
     Kokkos::parallel_for("oktopk::regions::positions", detail::index_range<E>(exec, 0, count() + 1),
                          detail::boundary_search<Index>{list.indices.data(), list.size(), positions_.data()});
     out.reserve(exec, list.size());
-    detail::enqueue_in_order(
-        "oktopk::regions::move", exec, count(),
-        detail::blocks_in_order<Index, Value, space>{list, positions_.data(), from.begins.device().data(),
-                                                     to.begins.device().data(), to.other.device().data(),
-                                                     out.indices.data(), out.values.data()});
+    detail::enqueue_in_order("oktopk::regions::move", exec, count(),
+                             detail::blocks_in_order<Index, Value, space>{
+                                 list, positions_.data(), from.begins.device().data(), to.begins.device().data(),
+                                 to.other.device().data(), out.indices.data(), out.values.data()});
     return out.entries(list.size());
   }
 

@@ -32,15 +32,17 @@ namespace oktopk {
 /// have selected is not cut, so a region may get P entries more.
 struct sampled : partitioner_base {
   struct options {
-    std::int64_t tau = 64;             ///< iterations from one repartition to the next in any case, at least 1
-    double most = 1.25;                ///< of the fullest region to the mean, above which regions are made anew
-    std::int64_t check_from = 1 << 15; ///< k for each message of a check from which on it is made in advance; at least 0
+    std::int64_t tau = 64; ///< iterations from one repartition to the next in any case, at least 1
+    double most = 1.25;    ///< of the fullest region to the mean, above which regions are made anew
+    std::int64_t check_from =
+        1 << 15; ///< k for each message of a check from which on it is made in advance; at least 0
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
       visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
       visit("most", how.most, "fullest region to mean above which regions are made anew", at_least(1.01));
-      visit("check_from", how.check_from, "k for each of ceil(log2 P) messages, from which on calls are checked in advance", at_least(0));
+      visit("check_from", how.check_from,
+            "k for each of ceil(log2 P) messages, from which on calls are checked in advance", at_least(0));
     }
   };
 
@@ -86,7 +88,8 @@ struct sampled : partitioner_base {
                                       bool were_uneven) {
       base::run(call, selected);
       // If the last but one move has left regions even, so has the last one, as a rule.
-      bool const bounds = were_uneven || checks(how_, call.comm.size(), call.k) || (call.comm.size() > 1 && !are_even());
+      bool const bounds =
+          were_uneven || checks(how_, call.comm.size(), call.k) || (call.comm.size() > 1 && !are_even());
       bool halves = false;
       for (int round = 0; round < most_rounds && bounds; ++round) {
         base::count(call, selected, base::boundaries_);
