@@ -343,7 +343,7 @@ private:
   }
 
   // Tells every other rank, once; later reasons are not told. Waits for a tenth of a second at most.
-  void tell(std::string_view reason) noexcept {
+  [[gnu::cold]] void tell(std::string_view reason) noexcept {
     if (told_ || size == 1) {
       return;
     }

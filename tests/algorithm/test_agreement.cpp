@@ -116,16 +116,21 @@ TEST_CASE("options of policies out of range are the same error on every rank") {
   double const nan = std::numeric_limits<double>::quiet_NaN();
   fault const code = fault::option_out_of_range;
   check_bad_option({.length = 9, .k = 1, .local_select = {.tau_prime = 0}}, code, "tau' = 0 of reused_threshold");
-  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.tau_prime = -3}}}, code, "tau' = -3 of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.tau_prime = -3}}}, code,
+                   "tau' = -3 of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .local_select = {.low = 1.1}}, code, "the band of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .local_select = {.low = -0.1}}, code, "the band of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .local_select = {.low = nan}}, code, "the band of reused_threshold");
-  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.high = 0.9}}}, code, "the band of reused_threshold");
-  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.high = nan}}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.high = 0.9}}}, code,
+                   "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .deliver = {.global_select = {.high = nan}}}, code,
+                   "the band of reused_threshold");
   check_bad_option({.length = 9, .k = 1, .partition = {.tau = 0}}, code, "tau = 0 of sampled");
   check_bad_option({.length = 9, .k = 1, .schedule = {.bucket = 0}}, code, "bucket = 0 of rotated");
-  check_bad_option({.length = 9, .k = 1, .deliver = {.gather = {.ratio = 0.5}}}, code, "the ratio of balanced_allgatherv");
-  check_bad_option({.length = 9, .k = 1, .deliver = {.gather = {.ratio = nan}}}, code, "the ratio of balanced_allgatherv");
+  check_bad_option({.length = 9, .k = 1, .deliver = {.gather = {.ratio = 0.5}}}, code,
+                   "the ratio of balanced_allgatherv");
+  check_bad_option({.length = 9, .k = 1, .deliver = {.gather = {.ratio = nan}}}, code,
+                   "the ratio of balanced_allgatherv");
 }
 
 TEST_CASE("options at the edge of their range are taken") {
@@ -136,7 +141,8 @@ TEST_CASE("options at the edge of their range are taken") {
   check_good_option({.length = std::numeric_limits<std::int32_t>::max(), .k = 1});
   check_good_option({.length = 9, .k = 1, .local_select = {.tau_prime = 1, .low = 0, .high = 1}});
   check_good_option({.length = 9, .k = 1, .local_select = {.low = 1, .high = HUGE_VAL}});
-  check_good_option({.length = 9, .k = 1, .partition = {.tau = 1}, .schedule = {.bucket = 1}, .deliver = {.gather = {.ratio = 1}}});
+  check_good_option(
+      {.length = 9, .k = 1, .partition = {.tau = 1}, .schedule = {.bucket = 1}, .deliver = {.gather = {.ratio = 1}}});
 }
 
 TEST_CASE("density becomes a rounded k of at least one") {
@@ -164,7 +170,8 @@ TEST_CASE("ranks that disagree on an option are told so, all of them") {
   check_disagreement(usual_ones, {.length = 100, .k = 10, .partition = {.tau = 63}}, "tau 63");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .schedule = {.bucket = 5}}, "bucket 5");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .deliver = {.gather = {.ratio = 3}}}, "ratio 3");
-  check_disagreement(usual_ones, {.length = 100, .k = 10, .deliver = {.gather = {.bound_sent = false}}}, "balanced_allgatherv");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .deliver = {.gather = {.bound_sent = false}}},
+                     "balanced_allgatherv");
   // The same k said in another way is no disagreement.
   check_made<usual>(
       3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; }, fault::none,
@@ -189,7 +196,7 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
   check_types_disagree<usual, double_values>(ours, {.length = 100, .k = 10}, "coo<float64, int32>");
   check_types_disagree<usual, wide_indices>(ours, {.length = 100, .k = 10}, "coo<float32, int64>");
   check_types_disagree<usual, exact_local>(ours, {.length = 100, .k = 10}, "local selector = exact");
-  check_types_disagree<usual, exact_global>(ours, {.length = 100, .k = 10}, "global selector = exact");
+  check_types_disagree<usual, exact_global>(ours, {.length = 100, .k = 10}, "deliverer = exact");
   check_types_disagree<usual, uniform_regions>(ours, {.length = 100, .k = 10}, "partitioner = uniform");
   check_types_disagree<usual, paper>(ours, {.length = 100, .k = 10}, "rank 1 has ");
   check_types_disagree<usual, dense>(ours, {.length = 100}, "rank 1 has object = dense");

@@ -50,7 +50,7 @@ void check_sizes(typename Deliverer::options const& how, std::vector<std::int64_
     counting comm(inner);
     auto const rank = static_cast<std::size_t>(comm.rank());
     auto const owned = regions_of(boundaries_of(parts));
-    typename Deliverer::template step<execution, counting, Format> step(Deliverer(how), Format());
+    typename Deliverer::template step<execution, counting, Format> step{Deliverer(how), Format()};
     typename Deliverer::template state<value_type> state;
     device_part<Format> const mine(parts[rank]);
     for (int call = 0; call < calls; ++call) {

@@ -22,7 +22,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-constexpr std::int64_t length = 3000;
+constexpr std::int64_t full_length = 3000;
 
 using gradients = std::function<float(moment when, std::int64_t i)>;
 
@@ -158,9 +158,9 @@ TEST_CASE("foreseen selects what exact does where magnitudes jump, are equal, or
   };
   for (input const& each : inputs) {
     for (int const ranks : {3, 16}) {
-      for (std::int64_t const k : {length, std::int64_t(250), std::int64_t(3), std::int64_t(0)}) {
+      for (std::int64_t const k : {full_length, std::int64_t(250), std::int64_t(3), std::int64_t(0)}) {
         CAPTURE(each.name, ranks, k);
-        auto const seen = compare<oktopk::packed<>>(ranks, length, k, 25, each.gradient);
+        auto const seen = compare<oktopk::packed<>>(ranks, full_length, k, 25, each.gradient);
         CHECK(seen.foreseen <= (k == 0 ? 25 : each.most_foreseen));
         CHECK((k != 250 || seen.foreseen >= each.least_foreseen));
         CHECK(seen.went_on <= 12); // it pauses
@@ -197,9 +197,9 @@ TEST_CASE("foreseen goes on from a saved state, and refuses one that is damaged 
   using algorithm = foreseeing<oktopk::coo<>>;
   oktopk::in_process::run(3, [](oktopk::in_process_communicator comm) {
     counting counted(comm);
-    algorithm allreduce(execution(), counted, {.length = length, .k = 300});
+    algorithm allreduce(execution(), counted, {.length = full_length, .k = 300});
     auto const input = [&](int call) {
-      std::vector<float> values(static_cast<std::size_t>(length));
+      std::vector<float> values(static_cast<std::size_t>(full_length));
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = shared_and_own({comm.rank(), 3, call}, static_cast<std::int64_t>(i));
       }
@@ -232,7 +232,8 @@ TEST_CASE("foreseen goes on from a saved state, and refuses one that is damaged 
       return allreduce.last_call().global_reevaluated;
     };
     CHECK(!searches(saved, 5));
-    for (auto const& counts : {std::vector<std::int64_t>{}, {1, 2}, {length, length, 1}}) { // none, too few, too large
+    for (auto const& counts :
+         {std::vector<std::int64_t>{}, {1, 2}, {full_length, full_length, 1}}) { // none, too few, too large
       auto other = saved;
       other.global.counts = counts;
       CHECK(searches(other, 5));
@@ -243,9 +244,9 @@ TEST_CASE("foreseen goes on from a saved state, and refuses one that is damaged 
 TEST_CASE("a sum that overflows where the threshold is foreseen is an error on all ranks, and calls go on") {
   oktopk::in_process::run(3, [](oktopk::in_process_communicator comm) {
     counting counted(comm);
-    foreseeing<oktopk::coo<>> allreduce(execution(), counted, {.length = length, .k = 300});
+    foreseeing<oktopk::coo<>> allreduce(execution(), counted, {.length = full_length, .k = 300});
     auto const call = [&](int number, float at_last) {
-      std::vector<float> values(static_cast<std::size_t>(length));
+      std::vector<float> values(static_cast<std::size_t>(full_length));
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = shared_and_own({comm.rank(), 3, number}, static_cast<std::int64_t>(i));
       }
@@ -258,7 +259,7 @@ TEST_CASE("a sum that overflows where the threshold is foreseen is an error on a
     CHECK(allreduce.state().global.next.is_ready());
     auto const said = outcome_of([&] { call(5, std::numeric_limits<float>::max()); });
     CHECK(said.code == oktopk::fault::non_finite);
-    CHECK(said.says("sum or partial sum at index " + std::to_string(length - 1) + " overflows"));
+    CHECK(said.says("sum or partial sum at index " + std::to_string(full_length - 1) + " overflows"));
     call(5, 0);
     CHECK(!allreduce.last_call().global_reevaluated);
   });
@@ -301,12 +302,12 @@ TEST_CASE("foreseen: most of what a rank sends goes to ranks next to it") {
   constexpr int near = 4;
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     std::vector<sent_message> sent;
-    oktopk::ok_topk<execution, noting, foreseen_policies<oktopk::coo<>>> allreduce(
-        execution(), noting(comm, sent), {.length = length, .k = 600});
+    oktopk::ok_topk<execution, noting, foreseen_policies<oktopk::coo<>>> allreduce(execution(), noting(comm, sent),
+                                                                                   {.length = full_length, .k = 600});
     std::size_t to_near = 0;
     std::size_t to_all = 0;
     for (int call = 0; call < 8; ++call) {
-      std::vector<float> values(length);
+      std::vector<float> values(full_length);
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = shared_and_own({comm.rank(), ranks, call}, static_cast<std::int64_t>(i));
       }

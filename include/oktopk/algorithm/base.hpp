@@ -118,7 +118,8 @@ template <class Policies>
 using selection_state_of = selection_state<typename Policies::format::value_type, typename Policies::local_selector>;
 
 template <class Policies>
-using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector, typename Policies::deliverer>;
+using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector,
+                                       typename Policies::deliverer>;
 
 /// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the accumulator, select from it.
 ///
@@ -213,7 +214,7 @@ public:
     allreduce_promises all{
         .local = local_selector_type(how.local_select).promises(), .sums = sums, .all_contribute = all_contribute};
     if constexpr (!format_type::lossless) {
-      all.rounding = how.format.rounding();
+      all.rounding = detail::is_lossy(how.format) ? how.format.rounding() : std::string();
     }
     return all;
   }

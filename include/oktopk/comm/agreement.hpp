@@ -30,7 +30,7 @@ private:
 
 /// The mode of this thread's arithmetic: "rounds to nearest, keeps denormals". A library that was linked with
 /// -ffast-math, or torch.set_flush_denormal, changes it when the program runs; then this rank adds otherwise.
-inline std::string arithmetic_mode() {
+[[gnu::cold]] inline std::string arithmetic_mode() {
   held_exceptions const held; // the products underflow
   auto const sum = [](float a, float b) {
     float volatile const x = a; // volatile: the compiler must leave the sum to this thread
@@ -70,7 +70,7 @@ class agreement {
 public:
   /// Only tests name another library or byte order.
   [[gnu::cold]] explicit agreement(std::string_view what, std::string_view library = version(),
-                     std::endian order = std::endian::native)
+                                   std::endian order = std::endian::native)
       : what_(what) {
     if (!Kokkos::is_initialized()) { // every object of the library is made by an agreement, so each of them hears it
       note(fault::bad_state, "Kokkos is not initialised: a Kokkos::ScopeGuard comes before the first object of oktopk");

@@ -136,7 +136,7 @@ public:
     fibers_[index(fiber)]->leave();
   }
 
-  void declare_stuck() {
+  [[gnu::cold]] void declare_stuck() {
     stuck_report_ = "deadlock: no rank can go on;";
     for (int rank = 0; rank < size(); ++rank) {
       stuck_report_ += " rank " + std::to_string(rank);
@@ -619,7 +619,7 @@ inline std::vector<std::exception_ptr> run_ranks(int ranks, std::function<void(i
   in_process_messages messages;
   in_process_group all(*schedule, messages, everybody);
   return schedule->run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
-                      [&](int rank) { all.forget(rank); });
+                       [&](int rank) { all.forget(rank); });
 }
 
 inline void rethrow_nearest_cause(std::vector<std::exception_ptr> const& thrown) {

@@ -220,7 +220,7 @@ public:
   std::string const& open() const { return open_; }
 
   /// The error of a rank that has waited longer than the limit; all may be complete by now.
-  error timed_out(int rank, operation const& during, std::chrono::nanoseconds limit) const {
+  [[gnu::cold]] error timed_out(int rank, operation const& during, std::chrono::nanoseconds limit) const {
     std::string const what = open_.empty() ? "" : " " + open_;
     return {fault::timed_out, "rank " + std::to_string(rank) + " has waited" + what + during.where() +
                                   " for more than " + detail::duration_text(limit) +
@@ -233,14 +233,14 @@ private:
 };
 
 /// The error of a rank that has heard that another one, `rank`, has given up.
-inline error abandoned_by(int rank, operation const& during, std::string const& reason) {
+[[gnu::cold]] inline error abandoned_by(int rank, operation const& during, std::string const& reason) {
   return {fault::abandoned, "rank " + std::to_string(rank) + " has given up" +
                                 (during.name.empty() ? "" : " (this rank was" + during.where() + ")") + ": " + reason};
 }
 
 /// The error of a message that exceeds the room of its receive.
 template <class Size>
-error exceeds_room(Size bytes, int from, std::size_t room) {
+[[gnu::cold]] error exceeds_room(Size bytes, int from, std::size_t room) {
   return {fault::communication, std::to_string(bytes) + " bytes from rank " + std::to_string(from) + " exceed the " +
                                     std::to_string(room) + " bytes of room for them"};
 }

@@ -58,15 +58,12 @@ private:
   view_type view_;
 };
 
-/// Enqueues a copy from one memory space to another.
+/// Enqueues a copy from one memory space to another: of bytes, so that it is compiled once for all types.
 template <class To, class From, execution_space E, class T>
 void enqueue_copy(E const& exec, T* to, T const* from, std::int64_t count) {
-  if constexpr (is_device<E>) {
-    auto const size = static_cast<std::size_t>(count);
-    Kokkos::deep_copy(exec, array_ref<T, To>(to, size), array_ref<T const, From>(from, size));
-  } else { // a tenth of the code
-    copy_array("oktopk::copy", exec, from, count, to);
-  }
+  auto const size = static_cast<std::size_t>(count) * sizeof(T);
+  Kokkos::deep_copy(exec, array_ref<std::byte, To>(reinterpret_cast<std::byte*>(to), size),
+                    array_ref<std::byte const, From>(reinterpret_cast<std::byte const*>(from), size));
 }
 
 /// Objects that keep their addresses and are used again; the pool only grows.

@@ -15,6 +15,9 @@ struct dense_reduce_base : detail::without_options {
   /// Without: false.
   static constexpr bool starts_no_messages = false;
 
+  /// Of one that is not `lossless`: the name of the code that rounds, with its options. Without: "other".
+  static std::string rounding() { return "other"; }
+
   /// Messages that a rank sends in all, where these are more than `expected_messages`. Without: they are not.
   static double sent_messages(std::int64_t, int) { return 0; }
 

@@ -99,7 +99,8 @@ struct search_and_gather {
                   "oktopk: the gather does not serve this communicator: it is no gather_policy");
 
   public:
-    step(search_and_gather const& how, Format const& format) : selection_(how.selector), gather_(how.gather, format) {}
+    [[gnu::cold]] step(search_and_gather const& how, Format const& format)
+        : selection_(how.selector), gather_(how.gather, format) {}
 
     detail::delivered<Format, E> run(call_context<E, Comm>& call, detail::reduced<Format, E> const& mine,
                                      regions<E> const&, state<typename Format::value_type>& carried) {

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -45,7 +46,7 @@ public:
 
   using result_type = reduced<Format, E>;
 
-  explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
+  [[gnu::cold]] explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
   /// Collective. `owned` is identical on all ranks, and so is what is known of the entries that ranks bring. If that is
   /// nothing, ranks announce their sizes first, in as many more messages of 2 words. Throws the fault of the lowest faulty
@@ -74,7 +75,10 @@ public:
       note_losses(call, held, stage);
       double const summed = most_arrivals_ + 1.0; // ranks, of those that have summed for `range` before
       even *= summed * range.size() / ranks_before;
-      most_load = even > 0 ? std::max(most_load, (static_cast<double>(received_) - summed) / even) : 0;
+      double const got = static_cast<double>(received_) - summed; // an index that all of them have cannot be cut
+      if (got - even > 4 * std::sqrt(even)) {                     // else by chance
+        most_load = std::max(most_load, got / even);
+      }
       if (Schedule::has_stages && range.size() > 1) {
         held = call.faults ? entries_type{} : sums_to_pass_on(call, overflow);
         if (most_held) { // of the ranks that are summed

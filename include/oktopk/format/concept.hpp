@@ -19,6 +19,9 @@ struct format_base {
   /// Of a format that is not `lossless`: whether it may change values with these options. Without: true.
   static constexpr bool is_lossy() { return true; }
 
+  /// Of a format that is not `lossless`: the name of the code that rounds. Without: "other".
+  static std::string rounding() { return "other"; }
+
   /// Bytes that `count` entries take if they are spread at random over a region of `width` places; `bound` is the most
   /// that they may take. Without: that.
   static double expected_bytes(double, double, double bound) { return bound; }
@@ -72,8 +75,7 @@ concept encodes_on =
 /// 2. `name()` — the same on all ranks that exchange messages.
 /// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
-///    encoded the entries; a format that does not always round tells so by `is_lossy()`, at run time. `rounding()` of a
-///    lossy format is the name of the code that rounds; empty while it does not.
+///    encoded the entries.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound that does not depend on the entries; a receiver makes this
 ///    much room. Grows with `count`.
 /// 5. `bytes_per_cut` — the most additional bytes when a message is cut in two, each with its part of the region: with

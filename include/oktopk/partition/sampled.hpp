@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,7 +27,8 @@ namespace oktopk {
 /// integers, about 1/60 of the time of the smallest of them. If a region would get too many, the regions are made anew for
 /// this very call. In calls with fewer entries the check would cost too much. There a rank that got too many says so with
 /// the sizes that the ranks exchange anyway, and the next call makes regions anew: that costs no message in a call whose
-/// regions are even, and one call that is not. If regions that are made are not even after the two moves, boundaries are
+/// regions are even, and one call that is not. Four times the square root of k more than the mean can be chance, and is
+/// taken. If regions that are made are not even after the two moves, boundaries are
 /// moved until no region gets too many, by where entries lie on average and by halves in turn: at most 2 log2 n more sums,
 /// few in practice. An index that several ranks
 /// have selected is not cut, so a region may get P entries more.
@@ -88,8 +90,8 @@ struct sampled : partitioner_base {
                                       bool were_uneven) {
       base::run(call, selected);
       // If the last but one move has left regions even, so has the last one, as a rule.
-      bool const bounds =
-          were_uneven || checks(how_, call.comm.size(), call.k) || (call.comm.size() > 1 && !are_even());
+      bool const bounds = were_uneven || checks(how_, call.comm.size(), call.k) ||
+                          (call.comm.size() > 1 && !are_even(4 * std::sqrt(static_cast<double>(call.k))));
       bool halves = false;
       for (int round = 0; round < most_rounds && bounds; ++round) {
         base::count(call, selected, base::boundaries_);
@@ -114,9 +116,11 @@ struct sampled : partitioner_base {
     }
 
   private:
-    bool are_even() const {
+    // `chance`: entries that a region may have beyond the mean in any case.
+    bool are_even(double chance = 0) const {
       auto const ranks = static_cast<double>(base::counts_.size());
-      double const most = how_.most * (static_cast<double>(base::counts_.back()) / ranks) + ranks;
+      double const mean = static_cast<double>(base::counts_.back()) / ranks;
+      double const most = std::max(how_.most * mean, mean + chance) + ranks;
       std::int64_t below = 0;
       for (std::int64_t const count : base::counts_) {
         if (static_cast<double>(count - below) > most) {

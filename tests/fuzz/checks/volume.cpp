@@ -151,7 +151,9 @@ void check_noticed(seen_call const& seen, std::vector<entries> const& selections
       load += static_cast<double>(std::ranges::lower_bound(each.indices, b[region + 1]) -
                                   std::ranges::lower_bound(each.indices, b[region]));
     }
-    is_uneven = is_uneven || load > option_in(about.promised.partition, "most") * static_cast<double>(seen.what.k);
+    auto const k = static_cast<double>(seen.what.k);
+    bool const is_chance = load - k <= 4 * std::sqrt(k);
+    is_uneven = is_uneven || (!is_chance && load > option_in(about.promised.partition, "most") * k);
   }
   expect(mine.after.boundaries.empty() == is_uneven, "regions",
          is_uneven ? "uneven ones are kept" : "forgotten, though they are even");
