@@ -67,16 +67,19 @@ public:
       double const ranks_before = range.size();
       enter(range, stage == 0);
       range = own_;
+      double const summed = most_arrivals_ + 1.0; // ranks, of those that have summed for `range` before
+      even *= summed * range.size() / ranks_before;
+      double const chance = even + 4 * std::sqrt(even);
       region const own = region_of(own_);
-      sum_.open(call.exec, own);
+      // Regions that stay in use need no more room than this.
+      double const room = even > 0 ? std::max(owned.most_load() * even, chance) + summed : 0;
+      sum_.open(call.exec, own, room < static_cast<double>(own.width()) ? static_cast<std::int64_t>(room) : 0);
       sum_.add(call.exec, share_of(held, own_));
       received_ = share_of(held, own_).size();
       exchange(call, held, own, most_held);
       note_losses(call, held, stage);
-      double const summed = most_arrivals_ + 1.0; // ranks, of those that have summed for `range` before
-      even *= summed * range.size() / ranks_before;
       double const got = static_cast<double>(received_) - summed; // an index that all of them have cannot be cut
-      if (got - even > 4 * std::sqrt(even)) {                     // else by chance
+      if (even > 0 && got > chance) {
         most_load = std::max(most_load, got / even);
       }
       if (Schedule::has_stages && range.size() > 1) {
