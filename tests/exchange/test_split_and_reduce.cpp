@@ -93,8 +93,9 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
       bool const bad = std::find(how.faulty.begin(), how.faulty.end(), comm.rank()) != how.faulty.end();
       auto call = call_on(counted, length);
       call.note(bad ? fault_report{fault::non_finite, comm.rank()} : fault_report{});
-      mine.thrown =
-          outcome_of([&] { phase.run(call, {bad ? decltype(given.entries){} : given.entries, most}, owned); });
+      mine.thrown = outcome_of([&] {
+        phase.run(call, {bad ? decltype(given.entries){} : given.entries, most}, owned);
+      });
       mine.first_fault = call.faults.report();
       mine.faulty_rank = call.faults.rank();
     }

@@ -83,8 +83,8 @@ TEST_CASE("programs trap floating-point exceptions") {
   std::vector<std::string> texts;
   for (auto const* const policy :
        {"local=reused", "local=gaussian", "local=chunked", "local=random", "global=reused", "global=foreseen",
-        "global=gathered", "partition=balanced", "partition=uniform", "reduce=radix",
-        "format=coo_or_dense", "format=gap16", "format=packed(values=bfloat16)", "format=packed(values=fixed8)",
+        "global=gathered", "partition=balanced", "partition=uniform", "reduce=radix", "format=coo_or_dense",
+        "format=gap16", "format=packed(values=bfloat16)", "format=packed(values=fixed8)",
         "format=packed(values=fixed4)", "format=packed(values=fixed2)", "format=packed(values=sign)",
         "format=packed(values=float16)"}) {
     texts.push_back(std::string("ok_topk(") + policy + ")");

@@ -18,8 +18,8 @@ inline std::int64_t entries_at(double density, std::int64_t length) {
 }
 
 /// Returns k as given, or `entries_at` the density. Notes a fault if they give no valid k.
-[[gnu::cold]] inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
-                              agreement& terms) {
+[[gnu::cold]] inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k,
+                                            std::optional<double> density, agreement& terms) {
   if (k.has_value() == density.has_value()) {
     terms.note(fault::k_out_of_range, k.has_value() ? "give either k or density, not both" : "give k or density");
     return 0;

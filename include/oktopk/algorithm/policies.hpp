@@ -52,7 +52,8 @@ template <class P>
 concept has_schedule = requires { typename P::schedule; } && schedule<typename P::schedule>;
 
 template <class P, class E, class Comm>
-concept has_deliverer = requires { typename P::deliverer; } && deliverer<typename P::deliverer, E, Comm, typename P::format>;
+concept has_deliverer =
+    requires { typename P::deliverer; } && deliverer<typename P::deliverer, E, Comm, typename P::format>;
 
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
 /// argument that does not fit.

@@ -45,7 +45,8 @@ inline constexpr std::tuple global_selectors{
     detail::alternative<reused_threshold>{"reused",
                                           "about k: an exact threshold every tau' iterations, reused in between"},
     detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
-    detail::alternative<detail::foreseen_search>{"foreseen", "exactly k entries, from one gather of slightly more: L messages in place of 3L"},
+    detail::alternative<detail::foreseen_search>{
+        "foreseen", "exactly k entries, from one gather of slightly more: L messages in place of 3L"},
     detail::alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
 };
 

@@ -148,7 +148,8 @@ struct call_context {
   void throw_if_faulty() const { faults.throw_if_any(algorithm, length); }
 
 private:
-  static constexpr std::uint64_t uneven_bit = std::uint64_t(1) << 62; // of the subject, which a rank without a fault has not
+  static constexpr std::uint64_t uneven_bit = std::uint64_t(1)
+                                              << 62; // of the subject, which a rank without a fault has not
 };
 
 } // namespace oktopk

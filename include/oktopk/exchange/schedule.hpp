@@ -32,16 +32,15 @@ struct schedule_base {
 ///   once, and if a sends to b in a step then b receives from a in that same step.
 /// * `bucket()` — steps whose messages are in flight together, at least 1.
 template <class S>
-concept schedule =
-    std::copy_constructible<S> && detail::made_from_options<S> && std::derived_from<S, schedule_base> &&
-    requires(S const& how, int number, std::int64_t wide) {
-      { how.destination(number, number, number) } -> std::same_as<int>;
-      { how.source(number, number, number) } -> std::same_as<int>;
-      { how.bucket() } -> std::same_as<int>;
-      { how.describe() } -> std::convertible_to<std::string>;
-      { how.problem() } -> std::convertible_to<std::string>;
-      { how.groups(number, wide, wide) } -> std::same_as<std::vector<int>>;
-    };
+concept schedule = std::copy_constructible<S> && detail::made_from_options<S> && std::derived_from<S, schedule_base> &&
+                   requires(S const& how, int number, std::int64_t wide) {
+                     { how.destination(number, number, number) } -> std::same_as<int>;
+                     { how.source(number, number, number) } -> std::same_as<int>;
+                     { how.bucket() } -> std::same_as<int>;
+                     { how.describe() } -> std::convertible_to<std::string>;
+                     { how.problem() } -> std::convertible_to<std::string>;
+                     { how.groups(number, wide, wide) } -> std::same_as<std::vector<int>>;
+                   };
 
 /// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
 /// spot. Each share goes straight to its owner, in P-1 messages.

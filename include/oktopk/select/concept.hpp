@@ -227,9 +227,8 @@ concept selects_on =
 ///    serves every group, unless its documentation says otherwise.
 /// 6. `promises()` — what holds of every selection, for programs that rely on it, tests and benchmarks.
 template <class S>
-concept selector =
-    std::copy_constructible<S> && detail::derives_from_selector_base<S> && detail::has_selector_options<S> &&
-    detail::bounds_its_selection<S> && detail::states_promises<S> && detail::carries_state<S> &&
-    detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector = std::copy_constructible<S> && detail::derives_from_selector_base<S> &&
+                   detail::has_selector_options<S> && detail::bounds_its_selection<S> && detail::states_promises<S> &&
+                   detail::carries_state<S> && detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk
