@@ -5,6 +5,8 @@
 
 #include "fuzz/checks/checks.hpp"
 
+#include <oktopk/partition/regions.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -385,6 +387,10 @@ std::string bad_state_fault(subject const& of, int ranks, shape what, spoiling c
   auto const all = run(of, ranks, what, gradient, {.before = [&](before_call const& at) {
                          if (at.now.iteration == 2) {
                            state_numbers saved = at.allreduce->state();
+                           if (saved.boundaries.empty()) { // after uneven regions
+                             saved.boundaries.resize(static_cast<std::size_t>(ranks) + 1);
+                             oktopk::detail::even_regions(what.length, saved.boundaries);
+                           }
                            spoil(saved, at.now.rank);
                            said[static_cast<std::size_t>(at.now.rank)] =
                                outcome_of([&] { at.allreduce->restore(saved); });

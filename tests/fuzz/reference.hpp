@@ -286,6 +286,13 @@ inline bool sums_negative_zeros(std::vector<entries> const& parts, std::int64_t 
   });
 }
 
+/// The regions of a call; none if the call has made uneven ones, which its state has forgotten.
+inline std::vector<std::int64_t> regions_used(seen_call const& seen) {
+  auto const& mine = seen.ranks[0];
+  return mine.after.boundaries.empty() && !mine.statistics.repartitioned ? mine.before.boundaries
+                                                                         : mine.after.boundaries;
+}
+
 /// P + 1 boundaries of regions of equal width.
 inline std::vector<std::int64_t> even_boundaries(std::int64_t length, std::int64_t ranks) {
   std::vector<std::int64_t> boundaries;

@@ -75,9 +75,10 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
     index = places[static_cast<std::size_t>(index)];
   }
   std::sort(indices.begin(), indices.end());
-  auto const& b = mine.after.boundaries;
-  auto const own = static_cast<double>(std::lower_bound(indices.begin(), indices.end(), b[rank + 1]) -
-                                       std::lower_bound(indices.begin(), indices.end(), b[rank]));
+  auto const b = regions_used(seen);
+  auto const own = b.empty() ? 0.0
+                             : static_cast<double>(std::ranges::lower_bound(indices, b[rank + 1]) -
+                                                   std::ranges::lower_bound(indices, b[rank]));
   double const outside = static_cast<double>(indices.size()) - own;
   double const reduced = about.exact_size ? e * outside + others * (2 + (e == 3 ? 1 : 0))
                                           : words_of_pieces(seen, outside, others) + others * 2;
