@@ -71,8 +71,9 @@ public:
       even *= summed * range.size() / ranks_before;
       double const chance = even + 4 * std::sqrt(even);
       region const own = region_of(own_);
-      // Regions that stay in use need no more room than this.
-      double const room = even > 0 ? std::max(owned.most_load() * even, chance) + summed : 0;
+      // Regions that stay in use need no more room than this. In a later stage the entries that are held lie in the sums.
+      bool const may_grow = stage == 0 && even > 0;
+      double const room = may_grow ? std::max(owned.most_load() * even, chance) + summed : 0;
       sum_.open(call.exec, own, room < static_cast<double>(own.width()) ? static_cast<std::int64_t>(room) : 0);
       sum_.add(call.exec, share_of(held, own_));
       received_ = share_of(held, own_).size();
