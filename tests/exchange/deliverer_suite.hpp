@@ -31,7 +31,8 @@ std::vector<std::int64_t> boundaries_of(std::vector<sparse_vector<Value>> const&
 /// Sums of regions of these sizes, delivered in several calls with the same buffers, the second with a fault on a rank.
 ///
 /// Promises: all ranks get the same entries, ascending, each of them a sum of the rank that owns it; `own` are those of this
-/// rank; no rank sends more than the bound; a fault is thrown on all ranks, which then go on; a saved state is sound.
+/// rank; no rank sends more than the bound; all ranks hear whose regions are uneven; a fault is thrown on all ranks, which then go
+/// on; a saved state is sound.
 template <class Format, class Deliverer>
 void check_sizes(typename Deliverer::options const& how, std::vector<std::int64_t> const& sizes, std::int64_t k,
                  std::uint64_t seed) {
@@ -70,8 +71,10 @@ void check_sizes(typename Deliverer::options const& how, std::vector<std::int64_
         state = {};
         continue;
       }
+      context.is_uneven = rank == ranks - 1 && call == 3;
       auto const result = step.run(context, reduced, owned, state);
       CHECK(comm.total().words_sent() <= bound);
+      CHECK(context.is_uneven == (call == 3)); // all ranks hear of it
       CHECK(state.is_sound(call + 1));
       auto const all = entries_of(result.all);
       CHECK(std::ranges::is_sorted(all.indices, std::less_equal<>()));

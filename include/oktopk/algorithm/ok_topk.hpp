@@ -8,6 +8,7 @@
 #include <oktopk/exchange/losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/sampled.hpp>
+#include <oktopk/partition/space_repartition.hpp>
 
 #include <utility>
 

@@ -126,9 +126,9 @@ struct call_context {
                                     " that is not of this call: " + theirs.difference(tag(use)) +
                                     "; the ranks do not make the same calls in the same order"));
     }
-    detail::fault_report const theirs_or_count = detail::fault_report::unpacked(number);
-    is_uneven = is_uneven || (!theirs_or_count && (number & uneven_bit) != 0);
-    return theirs_or_count;
+    detail::fault_report const report = detail::fault_report::unpacked(number);
+    is_uneven = is_uneven || (!report && (number & uneven_bit) != 0);
+    return report;
   }
 
   /// Reads the fault of each rank from the first number of its row. Each rank has a row of `width` numbers; all ranks
@@ -148,8 +148,8 @@ struct call_context {
   void throw_if_faulty() const { faults.throw_if_any(algorithm, length); }
 
 private:
-  static constexpr std::uint64_t uneven_bit = std::uint64_t(1)
-                                              << 62; // of the subject, which a rank without a fault has not
+  // The lower bit of the subject, which the number of a rank without a fault does not have.
+  static constexpr std::uint64_t uneven_bit = std::uint64_t(1) << 62;
 };
 
 } // namespace oktopk

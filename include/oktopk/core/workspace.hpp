@@ -58,6 +58,26 @@ private:
   view_type view_;
 };
 
+/// Room for entries, as two arrays that only grow.
+template <gradient_index Index, gradient_value Value, execution_space E>
+struct entries_buffer {
+  using memory_space = typename E::memory_space;
+  using entries_type = sparse_ref<Index, Value, memory_space>;
+
+  explicit entries_buffer(char const* label) : indices(label), values(label) {}
+
+  buffer<Index, memory_space> indices;
+  buffer<Value, memory_space> values;
+
+  /// May lose the entries that are there.
+  void reserve(E const& exec, std::int64_t count) {
+    indices.reserve(exec, count);
+    values.reserve(exec, count);
+  }
+
+  entries_type entries(std::int64_t count) const { return {indices.data(), values.data(), count}; }
+};
+
 /// Enqueues a copy from one memory space to another: of bytes, so that it is compiled once for all types.
 template <class To, class From, execution_space E, class T>
 void enqueue_copy(E const& exec, T* to, T const* from, std::int64_t count) {

@@ -49,10 +49,6 @@ double split_words_at_most(Format const& format, int messages, double entries, r
   }
 }
 
-} // namespace detail
-
-namespace detail {
-
 /// The size of a call, for bounds on what its steps send. The same on all ranks, but for what unbounded selections brought.
 struct call_size {
   int ranks = 1;
@@ -67,8 +63,7 @@ struct call_size {
 template <sparse_format Format, execution_space E>
 struct contribution {
   entries_of<Format, E> entries;
-  std::optional<std::int64_t>
-      most{}; ///< the most entries that any rank brings, if that is known; the same on all ranks
+  std::optional<std::int64_t> most{}; ///< the most that any rank brings, if that is known; the same on all ranks
 };
 
 /// The sums of this rank's region, and what it lost by sending its entries; valid until the next call of the step.

@@ -43,7 +43,7 @@ concept delivers_for = std::constructible_from<typename D::template step<E, Comm
 
 } // namespace detail
 
-/// Who gets what of the sums (Algorithm 1, lines 9 to 13): `search_and_gather`, `foreseen_gather`, `everything`.
+/// Who gets what of the sums (Algorithm 1, lines 9 to 13): `search_and_gather`, `foreseen`, `everything`.
 ///
 /// 1. `options` — a plain struct; `name()` names the type of a saved state, `describe()` returns the policy as a text that
 ///    the ranks compare, `problem()` says what is wrong with it (empty when nothing is); `promises()`.

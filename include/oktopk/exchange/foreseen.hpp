@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/entries_buffer.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/bruck.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/deliver.hpp>
 #include <oktopk/exchange/foresight.hpp>

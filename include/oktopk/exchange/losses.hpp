@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/entries_buffer.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/partition/regions.hpp>
@@ -49,7 +49,7 @@ public:
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, reduced<Format, E> const& sent, delivered<Format, E> const& result,
                    entries_type const& all, regions<E> const& owned) {
-    if (Format::lossless || !is_lossy_) {
+    if (Format::lossless || !is_lossy_) { // a constant first: the rest is then not compiled
       return {};
     }
     auto const entries_in = [](std::span<entries_type const> lists) {

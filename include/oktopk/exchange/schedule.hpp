@@ -39,6 +39,7 @@ concept schedule = std::copy_constructible<S> && detail::made_from_options<S> &&
                      { how.bucket() } -> std::same_as<int>;
                      { how.describe() } -> std::convertible_to<std::string>;
                      { how.problem() } -> std::convertible_to<std::string>;
+                     { S::has_stages } -> std::convertible_to<bool>;
                      { how.groups(number, wide, wide) } -> std::same_as<std::vector<int>>;
                    };
 

@@ -57,32 +57,19 @@ public:
     entries_type held = order_->arranged(call.exec, mine.entries, arranged_); // for the regions of `range`
     std::optional<std::int64_t> most_held = mine.most;
     rank_range range{0, call.comm.size()};
-    double even = static_cast<double>(mine.most.value_or(0)); // entries that a rank gets at most if regions are even
-    double most_load = 0;
     first_fault overflow; // goes out with the next exchange of all ranks: no rank may know more than others do
     below_.clear();
     above_.clear();
     for (std::size_t stage = 0; stage == 0 || (Schedule::has_stages && range.size() > 1); ++stage) {
       split_positions<E, index_type>(call.exec, held.indices, order_->boundaries(), positions_);
-      double const ranks_before = range.size();
       enter(range, stage == 0);
       range = own_;
-      double const summed = most_arrivals_ + 1.0; // ranks, of those that have summed for `range` before
-      even *= summed * range.size() / ranks_before;
-      double const chance = even + 4 * std::sqrt(even);
       region const own = region_of(own_);
-      // Regions that stay in use need no more room than this. In a later stage the entries that are held lie in the sums.
-      bool const may_grow = stage == 0 && even > 0;
-      double const room = may_grow ? std::max(owned.most_load() * even, chance) + summed : 0;
-      sum_.open(call.exec, own, room < static_cast<double>(own.width()) ? static_cast<std::int64_t>(room) : 0);
+      sum_.open(call.exec, own, in_stages() ? 0 : room(mine, owned));
       sum_.add(call.exec, share_of(held, own_));
       received_ = share_of(held, own_).size();
       exchange(call, held, own, most_held);
       note_losses(call, held, stage);
-      double const got = static_cast<double>(received_) - summed; // an index that all of them have cannot be cut
-      if (even > 0 && got > chance) {
-        most_load = std::max(most_load, got / even);
-      }
       if (Schedule::has_stages && range.size() > 1) {
         held = call.faults ? entries_type{} : sums_to_pass_on(call, overflow);
         if (most_held) { // of the ranks that are summed
@@ -95,7 +82,7 @@ public:
     auto const [sums, fault] = sum_.extract_checked(call.exec, owned.region_of(call.comm.rank()).begin);
     hear(overflow, fault, owned, call.comm.rank());
     call.note(overflow.report());
-    call.is_uneven = most_load > owned.most_load();
+    call.is_uneven = !in_stages() && mine.most && static_cast<double>(received_) > most_even(mine, owned);
     std::reverse(above_.begin(), above_.end());
     return {sums, mine.most, below_, above_, order_, own_place_};
   }
@@ -176,11 +163,29 @@ private:
     }
     order_ = &owned;
     if constexpr (Schedule::has_stages) {
-      if (groups_.back() < call.comm.size()) {
+      if (in_stages()) {
         in_groups_.compose(call.exec, owned, ranks_);
         order_ = &in_groups_;
       }
     }
+  }
+
+  bool in_stages() const { return Schedule::has_stages && groups_.back() < std::ssize(ranks_); }
+
+  // The most entries that a rank gets, its own included, if all ranks bring as many as they may and regions are as even as
+  // they need be. Four standard deviations more than an even share can be chance, and an index that all ranks have cannot be
+  // cut. In stages no rank knows: entries of a few ranks may be uneven where those of all are not.
+  double most_even(contribution<Format, E> const& mine, regions<E> const& owned) const {
+    auto const even = static_cast<double>(mine.most.value_or(0));
+    return even == 0
+               ? 0
+               : std::max(owned.most_load() * even, even + 4 * std::sqrt(even)) + static_cast<double>(ranks_.size());
+  }
+
+  // Calls whose regions are even allocate nothing.
+  std::int64_t room(contribution<Format, E> const& mine, regions<E> const& owned) const {
+    double const most = most_even(mine, owned);
+    return std::isfinite(most) ? static_cast<std::int64_t>(most) : 0;
   }
 
   region region_of(rank_range places) const {

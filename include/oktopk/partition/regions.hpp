@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/entries_buffer.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
@@ -117,9 +117,7 @@ public:
     if (is_identity()) {
       return static_cast<int>(std::ranges::upper_bound(boundaries_, index) - boundaries_.begin()) - 1;
     }
-    std::span const begins(given_.begins.host(), static_cast<std::size_t>(count()));
-    return static_cast<int>((std::ranges::upper_bound(begins, index) - begins.begin() - 1) %
-                            (std::ssize(boundaries_) - 1));
+    return static_cast<int>(place_in(given_, index) % ranks());
   }
 
   /// A list of the gradient in the order. It lies in `out`, or is the list itself.
@@ -143,9 +141,8 @@ public:
     if (is_identity()) {
       return index;
     }
-    std::span const begins(wanted_.begins.host(), static_cast<std::size_t>(count()));
-    auto const place = std::ranges::upper_bound(begins, index) - begins.begin() - 1;
-    return given_.begins.host()[wanted_.other.host()[place]] + index - begins[static_cast<std::size_t>(place)];
+    std::int64_t const place = place_in(wanted_, index);
+    return given_.begins.host()[wanted_.other.host()[place]] + index - wanted_.begins.host()[place];
   }
 
   /// Whether the order is that of the gradient.
@@ -158,7 +155,14 @@ private:
     detail::shared_numbers<std::int64_t, E> other{"oktopk::regions::other"}; ///< their places in the other order
   };
 
-  std::int64_t count() const { return (std::ssize(boundaries_) - 1) * blocks_; }
+  std::int64_t ranks() const { return std::ssize(boundaries_) - 1; }
+  std::int64_t count() const { return ranks() * blocks_; }
+
+  // The place of the block in which an index lies.
+  std::int64_t place_in(order const& of, std::int64_t index) const {
+    std::span const begins(of.begins.host(), static_cast<std::size_t>(count()));
+    return std::ranges::upper_bound(begins, index) - begins.begin() - 1;
+  }
 
   std::int64_t begin_of(std::int64_t block) const {
     return blocks_ == 1 ? (ranks_.empty() ? boundaries_ : by_rank_)[static_cast<std::size_t>(block)]
@@ -169,7 +173,7 @@ private:
   std::int64_t block_at(std::int64_t place) const {
     std::int64_t const owner = place / blocks_;
     std::int64_t const rank = ranks_.empty() ? owner : ranks_[static_cast<std::size_t>(owner)];
-    return place % blocks_ * (std::ssize(boundaries_) - 1) + rank;
+    return place % blocks_ * ranks() + rank;
   }
 
   void plan(E const& exec) {

@@ -28,16 +28,17 @@ namespace oktopk {
 /// this very call. In calls with fewer entries the check would cost too much. There a rank that got too many says so with
 /// the sizes that the ranks exchange anyway, and the next call makes regions anew: that costs no message in a call whose
 /// regions are even, and one call that is not. Four times the square root of k more than the mean can be chance, and is
-/// taken. If regions that are made are not even after the two moves, boundaries are
-/// moved until no region gets too many, by where entries lie on average and by halves in turn: at most 2 log2 n more sums,
-/// few in practice. An index that several ranks
+/// taken. It is not noticed in the stages of `radix`.
+///
+/// If regions that are made are not even after the two moves, boundaries are moved until no region gets too many, by where
+/// entries lie on average and by halves in turn: at most 2 log2 n more sums, few in practice. An index that several ranks
 /// have selected is not cut, so a region may get P entries more.
 struct sampled : partitioner_base {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next in any case, at least 1
     double most = 1.25;    ///< of the fullest region to the mean, above which regions are made anew
     std::int64_t check_from =
-        1 << 15; ///< k for each message of a check from which on it is made in advance; at least 0
+        1 << 15; ///< k for each of ceil(log2 P) messages from which on calls are checked in advance
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {

@@ -136,17 +136,17 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   }
 }
 
-// Regions of which one got more than `most` times k entries, and P, are forgotten; others are not.
+// Regions of which one got more than `most` times k entries, and P, are forgotten; others are not, nor are any in stages.
 void check_noticed(seen_call const& seen, std::vector<entries> const& selections) {
   auto const& about = seen.about;
   call_record const& mine = seen.ranks[0];
   std::vector<std::int64_t> const& b = mine.before.boundaries;
   if (policy_in(about.promised.partition) != "sampled" || rule_of(about.promised.local) != choice::exact ||
-      stages_of(seen, 0).count > 1 || mine.statistics.repartitioned || b.empty()) {
+      mine.statistics.repartitioned || b.empty()) {
     return;
   }
   bool is_uneven = false;
-  for (std::size_t region = 0; region < seen.ranks.size(); ++region) {
+  for (std::size_t region = 0; region < seen.ranks.size() && stages_of(seen, 0).count == 1; ++region) {
     double load = -static_cast<double>(seen.ranks.size());
     for (entries const& each : selections) {
       load += static_cast<double>(std::ranges::lower_bound(each.indices, b[region + 1]) -
