@@ -645,8 +645,7 @@ namespace in_process {
 /// there is no memory for the stacks.
 template <class Body>
 std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
-  return detail::run_ranks(
-      ranks, [&body](in_process_communicator comm) { body(std::move(comm)); }, how);
+  return detail::run_ranks(ranks, std::ref(body), how);
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
