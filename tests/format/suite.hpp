@@ -24,22 +24,30 @@ struct arrays {
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
 
-  explicit arrays(std::size_t count) : indices(count), values(count) {}
+  explicit arrays(std::size_t count, Format const& format = {})
+      : indices(count), values(count * static_cast<std::size_t>(format.width())), width(format.width()) {}
+
+  oktopk::sparse_ref<index_type, value_type, host_execution::memory_space> entries() const {
+    return {indices.data(), values.data(), std::ssize(indices), width};
+  }
 
   std::vector<index_type> indices;
   std::vector<value_type> values;
+  std::int64_t width;
 };
 
 /// Ascending indices inside the region, both ends among them; finite values of any bits, zeros of both signs among
 /// them.
 template <class Format>
-arrays<Format> some_entries(std::int64_t count, region where) {
+arrays<Format> some_entries(std::int64_t count, region where, Format const& format = {}) {
   using value = typename Format::value_type;
-  arrays<Format> made(static_cast<std::size_t>(count));
+  arrays<Format> made(static_cast<std::size_t>(count), format);
   seeded draw(9);
   for (std::size_t i = 0; i < made.indices.size(); ++i) {
     auto const place = where.width() / count * static_cast<std::int64_t>(i);
     made.indices[i] = static_cast<typename Format::index_type>(where.begin + place);
+  }
+  for (std::size_t i = 0; i < made.values.size(); ++i) {
     made.values[i] = std::bit_cast<value>(static_cast<oktopk::detail::bits_of<value>>(draw.next()));
     if (!std::isfinite(made.values[i])) {
       made.values[i] = static_cast<value>(i);
@@ -76,15 +84,15 @@ void round_trip(arrays<Format> const& sent, region where, Format const& format =
   for (std::size_t const skip : {std::size_t(1), std::size_t(2)}) { // one of the two is not aligned to 16
     auto* const wire = reinterpret_cast<std::byte*>(storage.data() + skip);
     host_execution const exec;
-    std::int64_t const bytes = format.encode(exec, {sent.indices.data(), sent.values.data(), count}, where, wire);
+    std::int64_t const bytes = format.encode(exec, sent.entries(), where, wire);
     exec.fence();
     CHECK((Format::exact_size ? bytes == most : bytes <= most));
     CHECK(wire[bytes] == untouched);
     CHECK(wire[-1] == untouched);
 
-    arrays<Format> received(static_cast<std::size_t>(count) + 1);
-    received.indices.back() = 77;
-    received.values.back() = 77;
+    arrays<Format> received(static_cast<std::size_t>(count), format);
+    received.indices.push_back(77);
+    received.values.push_back(77);
     format.decode(exec, static_cast<std::byte const*>(wire), bytes, count, where, received.indices.data(),
                   received.values.data());
     exec.fence();
@@ -106,7 +114,7 @@ void round_trip(arrays<Format> const& sent, region where, Format const& format =
 
 template <class Format>
 void round_trip(std::int64_t count, region where, Format const& format = {}) {
-  round_trip(some_entries<Format>(count, where), where, format);
+  round_trip(some_entries<Format>(count, where, format), where, format);
 }
 
 /// The encoded bytes of a message.
@@ -115,8 +123,7 @@ std::vector<std::byte> encoded(arrays<Format> const& sent, region where, Format 
   auto const count = static_cast<std::int64_t>(sent.indices.size());
   std::vector<std::uint64_t> storage(static_cast<std::size_t>(format.max_encoded_bytes(count, where)) / 8 + 1);
   auto* const wire = reinterpret_cast<std::byte*>(storage.data());
-  std::int64_t const bytes =
-      format.encode(host_execution(), {sent.indices.data(), sent.values.data(), count}, where, wire);
+  std::int64_t const bytes = format.encode(host_execution(), sent.entries(), where, wire);
   host_execution().fence();
   return {wire, wire + bytes};
 }
@@ -125,7 +132,7 @@ std::vector<std::byte> encoded(arrays<Format> const& sent, region where, Format 
 template <class Format>
 arrays<Format> decoded(std::vector<std::byte> const& message, std::int64_t count, region where,
                        std::int64_t bytes = std::numeric_limits<std::int64_t>::max(), Format const& format = {}) {
-  arrays<Format> received(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  arrays<Format> received(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), format);
   format.decode(host_execution(), message.data(), std::min(bytes, static_cast<std::int64_t>(message.size())), count,
                 where, received.indices.data(), received.values.data());
   host_execution().fence();

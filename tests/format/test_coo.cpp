@@ -3,6 +3,7 @@
 
 #include "format/suite.hpp"
 
+#include <oktopk/algorithm/policies.hpp>
 #include <oktopk/format/coo.hpp>
 
 #include <set>
@@ -20,11 +21,68 @@ static_assert(oktopk::sparse_format<coo<>> && oktopk::sparse_format<coo<double, 
 static_assert(std::is_same_v<coo<>, coo<float, std::int32_t>>, "two words an entry unless asked otherwise");
 static_assert(oktopk::detail::encodes_on<coo<>, Kokkos::DefaultExecutionSpace>);
 
+// Rows of a matrix: entries of as many values as the object says.
+struct rows : oktopk::format_base {
+  using index_type = std::int64_t;
+  using value_type = float;
+
+  static constexpr bool lossless = true;
+  static constexpr bool exact_size = true;
+  static constexpr std::int64_t bytes_per_cut = 0;
+
+  std::int64_t values_of_each = 1;
+
+  static std::string name() { return "rows"; }
+  std::int64_t width() const { return values_of_each; }
+
+  std::int64_t max_encoded_bytes(std::int64_t count, region) const {
+    return count * oktopk::detail::coo_entry_bytes<index_type, value_type>(width());
+  }
+
+  template <class E, class Entries>
+  std::int64_t encode(E const& exec, Entries const& entries, region where, std::byte* out) const {
+    return oktopk::detail::encode_coo(exec, entries, where, out, width());
+  }
+
+  template <class E>
+  void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
+              index_type* indices, float* values) const {
+    oktopk::detail::decode_coo(exec, in, bytes, count, where, indices, values, width());
+  }
+};
+
+static_assert(oktopk::sparse_format<rows>);
+static_assert(oktopk::detail::has_format<oktopk::default_policies, host_execution> &&
+                  !oktopk::detail::has_format<oktopk::with_format<rows>, host_execution>,
+              "a gradient has one value an index");
+
 } // namespace
 
 TEMPLATE_LIST_TEST_CASE("coo keeps the contract of a format", "", coo_formats) {
   check_format<TestType>();
   round_trip<TestType>(9, {0, std::numeric_limits<typename TestType::index_type>::max()});
+}
+
+TEST_CASE("coo carries entries of any width") {
+  std::int64_t const width = GENERATE(1, 2, 3, 64);
+  rows format;
+  format.values_of_each = width;
+  check_format(format);
+  region const where{1000, 1100};
+  auto const sent = some_entries<rows>(7, where, format);
+  auto const slice = sent.entries().slice(2, 5);
+  CHECK((slice.size() == 3 && slice.width == width && slice.values.data() == sent.values.data() + 2 * width));
+  CHECK((slice.values.extent(0) == static_cast<std::size_t>(3 * width)));
+
+  auto wire = encoded(sent, where, format);
+  std::int64_t const damaged = 100;
+  std::memcpy(wire.data() + 3 * sizeof damaged, &damaged, sizeof damaged);
+  auto const got = decoded<rows>(wire, 7, where, std::ssize(wire), format);
+  for (std::int64_t i = 0; i < std::ssize(got.values); ++i) {
+    REQUIRE(std::isnan(got.values[static_cast<std::size_t>(i)]) == (i / width == 3));
+  }
+  CHECK(outcome_of([&] { decoded<rows>(wire, 7, where, std::ssize(wire) - 1, format); }).code ==
+        oktopk::fault::damaged_message);
 }
 
 TEMPLATE_LIST_TEST_CASE("coo takes an index and a value an entry, no more", "", coo_formats) {

@@ -18,21 +18,24 @@ struct region {
 template <class T, class MemorySpace>
 using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// Entries of a sparse vector as two arrays of one length, indices ascending and unique.
+/// Entries of a sparse vector: indices, ascending and unique, and `width` values of each, one after the other (a row).
+/// Gradients have a width of 1.
 template <gradient_index Index, wire_value Value, class MemorySpace>
 struct sparse_ref {
   array_ref<Index const, MemorySpace> indices;
   array_ref<Value const, MemorySpace> values;
+  std::int64_t width = 1;
 
   sparse_ref() = default;
-  sparse_ref(Index const* index_data, Value const* value_data, std::int64_t count)
-      : indices(index_data, static_cast<std::size_t>(count)), values(value_data, static_cast<std::size_t>(count)) {}
+  sparse_ref(Index const* index_data, Value const* value_data, std::int64_t count, std::int64_t values_of_each = 1)
+      : indices(index_data, static_cast<std::size_t>(count)),
+        values(value_data, static_cast<std::size_t>(count * values_of_each)), width(values_of_each) {}
 
   std::int64_t size() const { return static_cast<std::int64_t>(indices.extent(0)); }
 
   /// The entries at positions [first, last).
   sparse_ref slice(std::int64_t first, std::int64_t last) const {
-    return {indices.data() + first, values.data() + first, last - first};
+    return {indices.data() + first, values.data() + first * width, last - first, width};
   }
 };
 

@@ -16,6 +16,9 @@ namespace oktopk {
 /// Base of every sparse format: what one may tell beyond what `sparse_format` asks for. A format that tells it hides the
 /// function here, which says what it means not to.
 struct format_base {
+  /// Values of an entry. Without: 1, which is what gradients have.
+  static constexpr std::int64_t width() { return 1; }
+
   /// Of a format that is not `lossless`: whether it may change values with these options. Without: true.
   static constexpr bool is_lossy() { return true; }
 
@@ -35,6 +38,7 @@ namespace detail {
 template <class F>
 concept derives_from_format_base =
     std::derived_from<F, format_base> && requires(F const& format, double number, std::int64_t count, region where) {
+      { format.width() } -> std::same_as<std::int64_t>;
       { format.is_lossy() } -> std::same_as<bool>;
       { format.expected_bytes(number, number, number) } -> std::same_as<double>;
       { format.is_dense(count, where) } -> std::same_as<bool>;
@@ -71,7 +75,8 @@ concept encodes_on =
 /// A small object that algorithms copy into their steps; a format without options is an empty class, and its functions
 /// may be static. Its class derives from `format_base`.
 ///
-/// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
+/// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire. An entry is an
+///    index and `width()` values: counts are of entries, arrays of values have `width()` times as many.
 /// 2. `name()` — the same on all ranks that exchange messages.
 /// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that

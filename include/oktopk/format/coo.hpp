@@ -5,53 +5,92 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/concept.hpp>
 
+#include <type_traits>
+
 namespace oktopk {
 
 // The kernels are functors: nvcc's lambdas for host and device can crash where several translation units call the
 // function that they stand in (docs/backends.md).
 namespace detail {
 
-/// The arrays of a message, the wider one first.
+/// The width of gradients' entries, for kernels that take any: a constant, so that their loops over it vanish.
+using width_of_one = std::integral_constant<std::int64_t, 1>;
+
+/// The arrays of a message, that of the wider type first.
 template <class Index, class Value>
 struct coo_arrays {
   Index* indices;
   Value* values;
 
   template <class Byte>
-  coo_arrays(Byte* bytes, std::int64_t count) {
+  coo_arrays(Byte* bytes, std::int64_t count, std::int64_t width) {
     constexpr bool indices_first = sizeof(Index) >= sizeof(Value);
-    indices = reinterpret_cast<Index*>(bytes + (indices_first ? 0 : count * std::int64_t(sizeof(Value))));
+    indices = reinterpret_cast<Index*>(bytes + (indices_first ? 0 : count * width * std::int64_t(sizeof(Value))));
     values = reinterpret_cast<Value*>(bytes + (indices_first ? count * std::int64_t(sizeof(Index)) : 0));
   }
 };
 
-template <class Entries, class Index, class Value>
+template <class Entries, class Index, class Value, class Width>
 struct coo_encoding {
   Entries from;
   Index first;
   coo_arrays<Index, Value> to;
+  Width width;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     to.indices[i] = from.indices(i) - first;
-    to.values[i] = from.values(i);
+    for (std::int64_t j = i * width; j < (i + 1) * width; ++j) {
+      to.values[j] = from.values(j);
+    }
   }
 };
 
-template <class Index, class Value>
+template <class Index, class Value, class Width>
 struct coo_decoding {
   coo_arrays<Index const, Value const> from;
   Index first;
-  std::uint64_t width;
+  std::uint64_t places;
   Index* indices;
   Value* values;
+  Width width;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     Index const index = from.indices[i];
-    bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < width;
+    bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < places;
     indices[i] = inside ? index + first : first;
-    values[i] = inside ? from.values[i] : spoilt_value<Value>();
+    for (std::int64_t j = i * width; j < (i + 1) * width; ++j) {
+      values[j] = inside ? from.values[j] : spoilt_value<Value>();
+    }
   }
 };
+
+template <gradient_index Index, wire_value Value>
+constexpr std::int64_t coo_entry_bytes(std::int64_t width) {
+  return std::int64_t(sizeof(Index)) + width * std::int64_t(sizeof(Value));
+}
+
+template <execution_space E, gradient_index Index, wire_value Value, class Width>
+std::int64_t encode_coo(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& entries, region where,
+                        std::byte* out, Width width) {
+  std::int64_t const count = entries.size();
+  coo_encoding<sparse_ref<Index, Value, typename E::memory_space>, Index, Value, Width> const kernel{
+      entries, static_cast<Index>(where.begin), {out, count, width}, width};
+  Kokkos::parallel_for("oktopk::coo::encode", index_range<E>(exec, 0, count), kernel);
+  return count * coo_entry_bytes<Index, Value>(width);
+}
+
+template <execution_space E, gradient_index Index, wire_value Value, class Width>
+void decode_coo(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
+                Index* indices, Value* values, Width width) {
+  expect_bytes(bytes, count * coo_entry_bytes<Index, Value>(width), count, where);
+  coo_decoding<Index, Value, Width> const kernel{{in, count, width},
+                                                 static_cast<Index>(where.begin),
+                                                 static_cast<std::uint64_t>(where.width()),
+                                                 indices,
+                                                 values,
+                                                 width};
+  Kokkos::parallel_for("oktopk::coo::decode", index_range<E>(exec, 0, count), kernel);
+}
 
 } // namespace detail
 
@@ -67,7 +106,7 @@ struct coo : format_base {
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
   static constexpr std::int64_t bytes_per_cut = 0;
-  static constexpr std::int64_t entry_bytes = sizeof(Index) + sizeof(Value);
+  static constexpr std::int64_t entry_bytes = detail::coo_entry_bytes<Index, Value>(1);
 
   static std::string name() {
     return "coo<float" + std::to_string(8 * sizeof(Value)) + ", int" + std::to_string(8 * sizeof(Index)) + ">";
@@ -78,20 +117,13 @@ struct coo : format_base {
   template <execution_space E>
   static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
                              std::byte* out) {
-    std::int64_t const count = entries.size();
-    detail::coo_encoding<decltype(entries), Index, Value> const kernel{
-        entries, static_cast<Index>(where.begin), {out, count}};
-    Kokkos::parallel_for("oktopk::coo::encode", detail::index_range<E>(exec, 0, count), kernel);
-    return count * entry_bytes;
+    return detail::encode_coo(exec, entries, where, out, detail::width_of_one());
   }
 
   template <execution_space E>
   static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
                      Index* indices, Value* values) {
-    detail::expect_bytes(bytes, count * entry_bytes, count, where);
-    detail::coo_decoding<Index, Value> const kernel{
-        {in, count}, static_cast<Index>(where.begin), static_cast<std::uint64_t>(where.width()), indices, values};
-    Kokkos::parallel_for("oktopk::coo::decode", detail::index_range<E>(exec, 0, count), kernel);
+    detail::decode_coo(exec, in, bytes, count, where, indices, values, detail::width_of_one());
   }
 };
 
