@@ -5,6 +5,7 @@
 #include "support/warps.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/select/kernel/device.hpp>
 
 // The kernels that select on a device, in every form of a warp: also on a host, where one thread plays each.
 using namespace oktopk_tests;

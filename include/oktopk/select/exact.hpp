@@ -359,7 +359,7 @@ private:
   template <selection_source Source>
   written_selection<Value> write_near_guess(Source const& source, Value guess, std::int64_t most) {
     if constexpr (is_device<E>) {
-      return select_near_guess<warp_of<E>>(exec_, source, k_, guess, most, workspace_);
+      return select_near_guess_on_device(exec_, source, k_, guess, most, workspace_);
     } else {
       workspace_.reserve(exec_, most);
       std::int64_t const count = compact(exec_, source, magnitude_bits(guess), workspace_);
@@ -484,7 +484,7 @@ void reserve_for_largest(E const& exec, [[maybe_unused]] std::int64_t most, std:
     largest_entries<E, Index, Value>(exec, {}, 1, workspace);
   }
   if constexpr (is_device<E>) {
-    workspace.on_device.reserve(exec, pieces_above_threshold<warp_of<E>>(most).count);
+    reserve_on_device(exec, most, workspace);
   }
 }
 

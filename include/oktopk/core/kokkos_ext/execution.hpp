@@ -53,6 +53,12 @@ inline constexpr device_family family_of<kokkos_hip::HIPSpace> = device_family::
 template <execution_space E>
 using host_staging_space = typename host_staging<E>::type;
 
+// Defined in programs for a device, the only ones that compile kernels for one.
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(KOKKOS_ENABLE_SYCL) ||                        \
+    defined(KOKKOS_ENABLE_OPENMPTARGET) || defined(KOKKOS_ENABLE_OPENACC)
+#define OKTOPK_HAS_DEVICE
+#endif
+
 /// True if kernels of `E` run beside the host program, in very many threads. The host may still be able to read their
 /// memory, if a driver moves its pages.
 template <execution_space E>

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 // Histograms of one digit of the patterns of magnitudes, for the search for the k-th magnitude.
 namespace oktopk::detail {
@@ -146,132 +144,8 @@ std::int64_t histogram_rows(E const& exec) {
   return std::max<std::int64_t>(1, exec.concurrency());
 }
 
-// On a device each team counts a histogram in shared memory, then all add up; the last team leaves the sums zero again.
-
-/// The widest digit: its histogram fits into the memory that a team shares.
+/// The widest digit of a device: its histogram fits into the memory that a team shares.
 inline constexpr int widest_shared_digit = 12;
-
-/// Adds the number of a team's candidates in each bin to `sums`. Lanes of the last bin, which has most of them, add
-/// together.
-template <class Warp, gradient_value Value, class Count, class Team>
-KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values, std::int64_t size, digit<Value> which,
-                                          Count* sums) {
-  Warp const warp = warp_in<Warp>(team);
-  std::int64_t const bins = std::int64_t(1) << which.width;
-  auto* const own = shared_in<std::uint32_t>(team, bins);
-  for (std::int64_t bin = team.team_rank(); bin < bins; bin += team.team_size()) {
-    own[bin] = 0;
-  }
-  team.team_barrier();
-  std::int64_t const stride = static_cast<std::int64_t>(team.league_size()) * warps_in_team<Warp> * Warp::lanes;
-  constexpr int rows = 4; // loads that a lane has under way at a time
-  for (std::int64_t first = warp_number_in_league<Warp>(team) * Warp::lanes; first < size; first += rows * stride) {
-    typename Warp::template per_lane<std::int64_t> bin[std::size_t(rows)];
-    for (int row = 0; row < rows; ++row) {
-      std::int64_t const begin = first + row * stride;
-      warp.each([&](int lane) {
-        bin[row][lane] = begin + lane < size ? which.bin(magnitude_bits(values[begin + lane])) : -1;
-      });
-    }
-    for (int row = 0; row < rows; ++row) {
-      auto const last = warp.ballot([&](int lane) { return bin[row][lane] == bins - 1; });
-      warp.once([&] {
-        if (last != 0) {
-          Kokkos::atomic_fetch_add(&own[bins - 1], static_cast<std::uint32_t>(popcount(last)));
-        }
-      });
-      warp.each([&](int lane) {
-        if (bin[row][lane] >= 0 && bin[row][lane] < bins - 1) {
-          Kokkos::atomic_fetch_add(&own[bin[row][lane]], std::uint32_t(1));
-        }
-      });
-    }
-  }
-  team.team_barrier();
-  for (std::int64_t bin = team.team_rank(); bin < bins; bin += team.team_size()) {
-    if (own[bin] != 0) {
-      Kokkos::atomic_fetch_add(&sums[bin], static_cast<Count>(own[bin]));
-    }
-  }
-}
-
-/// Finds the bin with the `wanted`-th candidate, counted from the top bin, notes it in the record, and clears the bins.
-/// Called by all threads of one team. If there are fewer candidates, nothing is noted.
-template <class Warp, class Team>
-KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int width, selection_record& record) {
-  auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
-  std::int64_t const bins = std::int64_t(1) << width;
-  std::int64_t const share = (bins + team.team_size() - 1) / team.team_size();
-  std::int64_t const first = team.team_rank() * share; // from the top
-  std::int64_t const end = first + share < bins ? first + share : bins;
-  std::int64_t own = 0;
-  for (std::int64_t at = first; at < end; ++at) {
-    own += sums[bins - 1 - at];
-  }
-  std::int64_t total = 0;
-  std::int64_t const wanted = record.wanted;
-  std::int64_t above =
-      sum_before<Warp, Team, std::int64_t>(team, own, scratch, total); // all have read the record after it
-  if (above < wanted && wanted <= above + own) {
-    std::int64_t at = first;
-    for (; above + sums[bins - 1 - at] < wanted; ++at) {
-      above += sums[bins - 1 - at];
-    }
-    std::int64_t const bin = bins - 1 - at;
-    record.wanted = wanted - above;
-    record.prefix = (record.prefix << width) | bin;
-    record.below_last |= bin != bins - 1 ? 1 : 0;
-  }
-  for (std::int64_t at = first; at < end; ++at) {
-    sums[bins - 1 - at] = 0;
-  }
-}
-
-/// Counts a digit. Either the host knows the digit and reads the histogram from `out`; or it is a later digit of
-/// candidates that were gathered: then the record has the digits before it, and gets the bin.
-template <class Warp, bool Gathered, execution_space E, gradient_value Value>
-struct digit_kernel {
-  using count_type = std::conditional_t<Gathered, std::uint32_t, std::int64_t>;
-
-  Value const* values;
-  std::int64_t size; ///< or the room for those that were gathered
-  digit<Value> which;
-  count_type* sums;
-  selection_record* record;
-  std::int64_t* out = nullptr;
-
-  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
-    digit<Value> known = which;
-    std::int64_t count = size;
-    if constexpr (Gathered) {
-      known.prefix = static_cast<bits_of<Value>>(record->prefix);
-      count = record->count <= size ? record->count : 0;
-    }
-    count_by_team<Warp>(team, values, count, known, sums);
-    if (is_last_team(team, &record->arrived)) {
-      if constexpr (Gathered) {
-        find_bin<Warp>(team, sums, known.width, *record);
-      } else {
-        for (std::int64_t bin = team.team_rank(); bin < which.bins(); bin += team.team_size()) {
-          out[bin] = sums[bin];
-          sums[bin] = 0;
-        }
-      }
-    }
-  }
-};
-
-/// Enqueues the kernel for `candidates` candidates.
-template <class Warp, bool Gathered, execution_space E, gradient_value Value>
-void count_digit_by_teams(E const& exec, std::int64_t candidates,
-                          digit_kernel<Warp, Gathered, E, Value> const& kernel) {
-  std::int64_t const bins = kernel.which.bins();
-  // Four candidates a thread at least; at most as many teams as a large GPU runs at a time.
-  std::int64_t const teams = std::clamp<std::int64_t>(candidates / 1024, 1, 1024);
-  for_teams<Warp>("oktopk::select::count_digit", exec, teams,
-                  bins * std::int64_t(sizeof(std::uint32_t)) + bytes_to_scan<Warp>, // to find the bin, too
-                  kernel);
-}
 
 /// The most bits of a digit that `count_digit` takes.
 template <execution_space E>
@@ -296,10 +170,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   std::int64_t* const out = workspace.numbers.device().data();
   auto const size = static_cast<std::int64_t>(values.extent(0));
   if constexpr (is_device<E>) {
-    count_digit_by_teams(exec, size,
-                         digit_kernel<warp_of<E>, false, E, Value>{values.data(), size, which,
-                                                                   workspace.on_device.sums.data(),
-                                                                   workspace.on_device.record.data(), out});
+    count_digit_on_device(exec, values, which, workspace);
   } else { // each thread fills a histogram of its own; a second kernel adds them up
     std::int64_t* const histograms = workspace.histograms.data();
     std::int64_t const bins = which.bins();
@@ -318,30 +189,5 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
     });
   }
 }
-
-/// The second task of the gathering pass: the histogram of the range's first digit, and the bin of the `wanted`-th
-/// candidate.
-template <gradient_value Value>
-struct first_digit {
-  digit<Value> which;
-  std::int64_t wanted;
-  std::uint32_t* sums;
-
-  KOKKOS_INLINE_FUNCTION void see(bits_of<Value> magnitude) const {
-    std::int64_t const bin = which.bin(magnitude);
-    if (bin >= 0) {
-      Kokkos::atomic_fetch_add(&sums[bin], std::uint32_t(1));
-    }
-  }
-
-  template <class Warp, class Team>
-  KOKKOS_INLINE_FUNCTION void finish(Team const& team, selection_record& record) const {
-    if (team.team_rank() == 0) {
-      record.wanted = wanted;
-    }
-    team.team_barrier();
-    find_bin<Warp>(team, sums, which.width, record);
-  }
-};
 
 } // namespace oktopk::detail

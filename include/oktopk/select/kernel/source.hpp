@@ -301,6 +301,17 @@ struct selection_record {
   std::int64_t not_finite = 0; ///< `every_entry` less the least index of such an entry of the selection
 };
 
+/// The result of a selection that was written to a workspace.
+template <gradient_value Value>
+struct written_selection {
+  std::int64_t count = 0;       ///< candidates that reach the guess
+  bool found = false;           ///< the k-th magnitude is near the guess, and few enough candidates reach it
+  bits_of<Value> threshold = 0; ///< the k-th magnitude, where found
+  std::int64_t kept = 0;        ///< entries that were written
+  bool checked = false;         ///< the entries were looked at for what is not finite, as kernels of a device do
+  std::int64_t not_finite = -1; ///< the least index of such an entry, if there is one
+};
+
 /// The buffers of kernels on a device for each other and the host; empty where there is no device.
 template <execution_space E>
 struct device_selection_workspace {
