@@ -157,7 +157,7 @@ set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_inte
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # The work of these is done in the catalogue, or is little: they run as fast without optimisation.
-set(oktopk_folders_of_drivers archetypes habits training)
+set(oktopk_folders_of_drivers archetypes catalogue codec core extending habits sgd sparse tools training)
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
 # Tests of programs get the program's parts, where these are built.
