@@ -374,6 +374,8 @@ private:
         }
       }
       mine = facts(bytes) + "\n" + mine;
+    } catch (error const& caught) {
+      mine = "! " + caught.sentence() + "\n";
     } catch (std::exception const& caught) {
       mine = "! " + gloo_text(caught) + "\n";
     }
@@ -387,12 +389,15 @@ private:
       }
     }
     std::size_t const addresses = contexts_.size() * static_cast<std::size_t>(size - 1) * bytes;
+    auto const first_line = [](std::string const& text) { return text.substr(0, text.find('\n')); };
     for (int peer = 0; peer < size; ++peer) { // all ranks throw the same
-      std::string const& theirs = all[static_cast<std::size_t>(peer)];
-      std::string const first = theirs.substr(0, theirs.find('\n'));
-      if (first.starts_with("! ")) {
+      if (std::string const first = first_line(all[static_cast<std::size_t>(peer)]); first.starts_with("! ")) {
         throw error(fault::communication, "rank " + std::to_string(peer) + ": " + first.substr(2));
       }
+    }
+    for (int peer = 0; peer < size; ++peer) {
+      std::string const& theirs = all[static_cast<std::size_t>(peer)];
+      std::string const first = first_line(theirs);
       if (first != facts(bytes) || theirs.size() != first.size() + 1 + addresses) {
         throw error(fault::ranks_disagree, "the ranks disagree: rank " + std::to_string(rank) + " has come with " +
                                                facts(bytes) + ", rank " + std::to_string(peer) + " with " + first);
