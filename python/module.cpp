@@ -72,9 +72,19 @@ struct arrival {
   arrival(at::Tensor of, std::vector<int> tensors, std::string key, std::vector<std::pair<int, at::Tensor>> moved,
           std::vector<int> used, std::string fault, std::string subject, bool is_first, bool is_last, bool continues,
           double loss_scale, std::optional<double> density)
-      : buffer(std::move(of)), reordered(std::move(moved)),
-        call{{}, std::move(tensors), std::move(key), {}, std::move(used), std::move(fault), std::move(subject),
-             is_first, is_last, continues, loss_scale, density, {}} {}
+      : buffer(std::move(of)), reordered(std::move(moved)), call{{},
+                                                                 std::move(tensors),
+                                                                 std::move(key),
+                                                                 {},
+                                                                 std::move(used),
+                                                                 std::move(fault),
+                                                                 std::move(subject),
+                                                                 is_first,
+                                                                 is_last,
+                                                                 continues,
+                                                                 loss_scale,
+                                                                 density,
+                                                                 {}} {}
 };
 
 /// The arguments of `load` beside the states.
@@ -100,14 +110,15 @@ public:
                   oktopk::detail::error_feedback_options const& how, std::vector<std::string> const& names,
                   std::vector<std::int64_t> const& lengths, oktopk::detail::on_non_finite gives,
                   std::string const& fault)
-      : when_skipped_(oktopk::detail::value_of_skipped(gives)), on_(running_workers::take(&group, library), library, [&] {
+      : when_skipped_(oktopk::detail::value_of_skipped(gives)),
+        on_(running_workers::take(&group, library), library, [&] {
           // The type of the pointer that Python holds differs between releases of torch.
           using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
           using communicator = oktopk::process_group_communicator;
-          return std::make_shared<averager>(
-              communicator(pointer::unsafe_reclaim_from_nonowning(&group), communicator::usual_first_tag,
-                           pointer::unsafe_reclaim_from_nonowning(&of_allreduce)),
-              library, text, how, names, lengths, gives, fault);
+          return std::make_shared<averager>(communicator(pointer::unsafe_reclaim_from_nonowning(&group),
+                                                         communicator::usual_first_tag,
+                                                         pointer::unsafe_reclaim_from_nonowning(&of_allreduce)),
+                                            library, text, how, names, lengths, gives, fault);
         }) {}
 
   /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error. With `keeps_error` it
@@ -132,9 +143,8 @@ public:
       }
       future->markCompleted(result);
     };
-    on_.post([given, end, when_skipped = when_skipped_](averager& of) {
-      of.arrive(with_memory(given, when_skipped, end));
-    });
+    on_.post(
+        [given, end, when_skipped = when_skipped_](averager& of) { of.arrive(with_memory(given, when_skipped, end)); });
   }
 
   /// Of the last step, so far; empty if there is none.
@@ -200,7 +210,8 @@ private:
         try {
           c10::InferenceMode const guard; // a buffer that is an inference tensor can only be changed in this mode
           why ? void() : oktopk::detail::torch_call("the copy of an average", [&] { buffer.copy_(values); });
-        } catch (oktopk::error const&) { // on this rank only: the sums are complete, and residuals are as after the step
+        } catch (
+            oktopk::error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
         end(why);

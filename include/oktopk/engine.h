@@ -61,7 +61,7 @@ enum oktopk_engine_fault {
   OKTOPK_ENGINE_COMMUNICATION = 10,
   OKTOPK_ENGINE_DEADLOCK = 11,
   OKTOPK_ENGINE_BAD_FILE = 12,  /**< a saved state that is cut short, or none */
-  OKTOPK_ENGINE_TIMED_OUT = 13, /**< a wait that took longer than the group's limit; the sentence names who did not answer */
+  OKTOPK_ENGINE_TIMED_OUT = 13, /**< a wait beyond the limit; the sentence names who did not answer */
   OKTOPK_ENGINE_ABANDONED = 14, /**< another rank has given up */
   OKTOPK_ENGINE_DAMAGED_MESSAGE = 15,
   OKTOPK_ENGINE_CALLER_FAILED = 16, /**< anything else, memory that is missing included */
@@ -86,7 +86,7 @@ enum oktopk_engine_transport {
 /** What a step gives in which the values of a rank are not finite. */
 enum oktopk_engine_on_non_finite {
   OKTOPK_ENGINE_GIVES_ERROR = 0,
-  OKTOPK_ENGINE_GIVES_ZEROS = 1,     /**< the step is skipped: no error, residuals as before, and all its values are 0 */
+  OKTOPK_ENGINE_GIVES_ZEROS = 1, /**< the step is skipped: no error, residuals as before, and all its values are 0 */
   OKTOPK_ENGINE_GIVES_INFINITIES = 2 /**< the same with infinities, as scalers of a loss expect */
 };
 
@@ -118,11 +118,13 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_initialize(void);
 
 /** Ends what is under way, and all averagers and groups of the process: whatever is called from then on, but to free them,
  * is OKTOPK_ENGINE_BAD_STATE. Waits for calls under way, up to their time limits. Not collective; a program need not call it,
- * unless its callbacks must not be called any more. Kokkos is finalized at the exit of the process. */
+ * unless its callbacks must not be called any more, or it has initialised Kokkos itself, and is about to finalize it. Kokkos
+ * is finalized at the exit of the process where the engine has initialised it. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_finalize(void);
 
 /** Calls `each` with the name of each algorithm and a line about it; the texts live until `each` returns. */
-OKTOPK_ENGINE_API int32_t oktopk_engine_algorithms(void (*each)(void* user, char const* name, char const* about), void* user);
+OKTOPK_ENGINE_API int32_t oktopk_engine_algorithms(void (*each)(void* user, char const* name, char const* about),
+                                                   void* user);
 
 /* ---- Groups ---- */
 
@@ -132,7 +134,7 @@ typedef struct oktopk_engine_group_options {
   int32_t rank;      /**< of this process or thread, in [0, size) */
   int32_t size;      /**< the number of ranks, the same on all; 1 needs no transport */
   int32_t transport; /**< of oktopk_engine_transport; the same on all ranks */
-  char const* name;  /**< of the group, the same on all ranks, and of no other group of this folder or store; null: "oktopk" */
+  char const* name;  /**< the same on all ranks, another one for each group of a folder or store; null: "oktopk" */
 
   /** OKTOPK_ENGINE_SOCKETS: a folder that all ranks see, and that has no files of an earlier group of the name; or null, and
    * `set` and `get`. */
@@ -147,8 +149,9 @@ typedef struct oktopk_engine_group_options {
   /** OKTOPK_ENGINE_SOCKETS: the network interface, such as "eth0"; null: that of GLOO_SOCKET_IFNAME, or of the host's name. */
   char const* interface_name;
 
-  double time_limit;  /**< seconds that a wait for other ranks may take; 0: no limit. The same on all ranks. */
-  char const* caller; /**< the name of the library in sentences of errors; null: "oktopk_engine". The same on all ranks. */
+  double time_limit; /**< seconds that a wait for other ranks may take; 0: no limit. The same on all ranks. */
+  char const*
+      caller; /**< the name of the library in sentences of errors; null: "oktopk_engine". The same on all ranks. */
 } oktopk_engine_group_options;
 
 /** Defaults: one rank, OKTOPK_ENGINE_SOCKETS, 600 seconds, all else null. */
@@ -157,7 +160,8 @@ OKTOPK_ENGINE_API void oktopk_engine_group_defaults(oktopk_engine_group_options*
 /** Makes a group. Collective: waits until all ranks have come, up to the time limit. `made` gets a handle, which the caller
  * frees. The group has one thread on this rank, for its own and all its averagers' work in the order in which it comes, so
  * averages of two groups may end in different orders on different ranks. */
-OKTOPK_ENGINE_API int32_t oktopk_engine_group_make(oktopk_engine_group_options const* options, oktopk_engine_group** made);
+OKTOPK_ENGINE_API int32_t oktopk_engine_group_make(oktopk_engine_group_options const* options,
+                                                   oktopk_engine_group** made);
 
 /** Frees the handle; the group itself ends with its last averager, behind the calls under way. Null is taken, and does
  * nothing. Not collective, but ranks that wait for this one then get an error. */
@@ -179,11 +183,12 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_group_set_time_limit(oktopk_engine_group
 /** What an averager does; the same on all ranks, but for `fault`. */
 typedef struct oktopk_engine_averager_options {
   size_t struct_size;
-  char const* algorithm;   /**< a text of the catalogue, such as "ok_topk(density=0.01, format=packed)"; density 0.01 unless given */
-  int32_t sums;            /**< OKTOPK_ENGINE_FLOAT32 or _FLOAT64: type of sums and residuals */
-  int64_t tensor_count;    /**< 0: tensors come with their keys, and each call brings one */
+  char const*
+      algorithm; /**< a text of the catalogue, such as "ok_topk(density=0.01, format=packed)"; density 0.01 unless given */
+  int32_t sums;             /**< OKTOPK_ENGINE_FLOAT32 or _FLOAT64: type of sums and residuals */
+  int64_t tensor_count;     /**< 0: tensors come with their keys, and each call brings one */
   char const* const* names; /**< of the tensors, each another one; used in sentences, and by `load` */
-  int64_t const* lengths;  /**< of the tensors, in values */
+  int64_t const* lengths;   /**< of the tensors, in values */
 
   double momentum;        /**< in [0, 1): of tensors before their residual (momentum correction) */
   int32_t nesterov;       /**< 0 or 1; needs a momentum */
@@ -201,7 +206,8 @@ OKTOPK_ENGINE_API void oktopk_engine_averager_defaults(oktopk_engine_averager_op
 /** Makes an averager, with residuals of 0. Collective. `made` gets a handle, which the caller frees; it keeps the group. Holds two
  * vectors of the length of all tensors, and two more with momentum. Errors on every rank: a text, a length or an option that is
  * wrong on some rank, or that differs. */
-OKTOPK_ENGINE_API int32_t oktopk_engine_averager_make(oktopk_engine_group* group, oktopk_engine_averager_options const* options,
+OKTOPK_ENGINE_API int32_t oktopk_engine_averager_make(oktopk_engine_group* group,
+                                                      oktopk_engine_averager_options const* options,
                                                       oktopk_engine_averager** made);
 
 /** Frees the handle; the averager ends behind its calls under way, whose callbacks are called. Null is taken. Not collective. */
@@ -219,14 +225,15 @@ typedef struct oktopk_engine_reordering {
  * first and last, of which all but the first one `continue`. */
 typedef struct oktopk_engine_arrival {
   size_t struct_size;
-  void* values;   /**< aligned for their type; the engine's until `done` is called */
-  int64_t length; /**< of all of them; may be right without `values` where there is a `fault` */
+  void* values;    /**< aligned for their type; the engine's until `done` is called */
+  int64_t length;  /**< of all of them; may be right without `values` where there is a `fault` */
   int32_t element; /**< their type, of oktopk_engine_element */
 
   int32_t const* tensors; /**< the tensors by their numbers, in the order of their values; null for a call by key */
   int64_t tensor_count;
-  char const* key;        /**< of a call by key: a new one adds a tensor of this length, others have the length of before */
-  int32_t const* used;    /**< of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is
+  char const* key; /**< of a call by key: a new one adds a tensor of this length, others have the length of before */
+  int32_t const*
+      used; /**< of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is
                              left out: values and residual stay. Null on all ranks or on none. */
   oktopk_engine_reordering const* reordered; /**< null: none */
   int64_t reordered_count;
@@ -297,7 +304,8 @@ typedef struct oktopk_engine_loading {
   int64_t state_count;
   char const* const* keys; /**< the names or keys of the saved tensors, in their order */
   int64_t key_count;
-  char const* fault; /**< a sentence if this rank has no state that fits: all ranks then get it as an error; else null */
+  char const*
+      fault; /**< a sentence if this rank has no state that fits: all ranks then get it as an error; else null */
   /** 1: another number of ranks has saved, and `share` is the factor of the residuals, that number into the one of now; 0 where
    * `states` has one of a rank whose residual is not for this one. */
   int32_t has_share;
@@ -324,8 +332,8 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_tensors(oktopk_engine_averager* averager
                                                 void (*each)(void* user, char const* name, int64_t length), void* user);
 
 /** Calls `each` with what runs in each bucket, such as "ok_topk, which is ok_topk: 10 of 1000 values". */
-OKTOPK_ENGINE_API int32_t oktopk_engine_schemes(oktopk_engine_averager* averager, void (*each)(void* user, char const* text),
-                                                void* user);
+OKTOPK_ENGINE_API int32_t oktopk_engine_schemes(oktopk_engine_averager* averager,
+                                                void (*each)(void* user, char const* text), void* user);
 
 /** The Euclidean norm of this rank's residuals; reads all of them. Between steps. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_residual_norm(oktopk_engine_averager* averager, double* norm);

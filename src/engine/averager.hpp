@@ -707,12 +707,12 @@ private:
   std::vector<int> used_;                        // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
-  std::vector<arrived> arrived_; // and not delivered
-  bool is_open_ = false;                // a step has begun, and its last call has not come
-  int steps_in_saved_buckets_ = 0;      // for so many steps after a load
-  double density_ = 0;                  // that was set or loaded; 0: the text's
-  double loss_scale_ = 1;               // of this step
-  double words_before_ = 0;             // the last step
+  std::vector<arrived> arrived_;   // and not delivered
+  bool is_open_ = false;           // a step has begun, and its last call has not come
+  int steps_in_saved_buckets_ = 0; // for so many steps after a load
+  double density_ = 0;             // that was set or loaded; 0: the text's
+  double loss_scale_ = 1;          // of this step
+  double words_before_ = 0;        // the last step
   step_figures last_;
 };
 

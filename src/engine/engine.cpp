@@ -129,7 +129,8 @@ oktopk_engine_loading loading_defaults() {
 }
 
 std::chrono::nanoseconds limit_of(double seconds) {
-  expect(seconds >= 0 && seconds <= 1e9, "a time limit of " + decimal_text(seconds) + " s is not in [0, 1e9]; 0 stands for none");
+  expect(seconds >= 0 && seconds <= 1e9,
+         "a time limit of " + decimal_text(seconds) + " s is not in [0, 1e9]; 0 stands for none");
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
@@ -138,11 +139,19 @@ group_terms terms_of(oktopk_engine_group_options const& given) {
          "there is no rank " + std::to_string(given.rank) + " among " + std::to_string(given.size));
   expect(given.transport == OKTOPK_ENGINE_SOCKETS || given.transport == OKTOPK_ENGINE_THREADS,
          "there is no transport " + std::to_string(given.transport));
-  group_terms made{given.rank, given.size, static_cast<transport_kind>(given.transport), text(given.name, "oktopk"),
-                   text(given.folder), {}, {}, text(given.interface_name), limit_of(given.time_limit)};
+  group_terms made{given.rank,
+                   given.size,
+                   static_cast<transport_kind>(given.transport),
+                   text(given.name, "oktopk"),
+                   text(given.folder),
+                   {},
+                   {},
+                   text(given.interface_name),
+                   limit_of(given.time_limit)};
   if (made.transport == transport_kind::sockets && made.size > 1) {
     bool const has_store = given.set != nullptr && given.get != nullptr;
-    expect(has_store != (given.folder != nullptr), "ranks meet in a folder, or by both functions of a store, set and get");
+    expect(has_store != (given.folder != nullptr),
+           "ranks meet in a folder, or by both functions of a store, set and get");
     if (has_store) {
       made.set = [set = given.set, store = given.store](std::string const& key, std::span<char const> bytes) {
         if (set(store, key.c_str(), bytes.data(), bytes.size()) != 0) {
@@ -208,7 +217,7 @@ struct oktopk_engine_averager {
   virtual double words_sent() = 0;
   virtual step_figures last_step() = 0;
 
-  std::shared_ptr<group_state> of; // outlives what is on its thread
+  std::shared_ptr<group_state> of;   // outlives what is on its thread
   std::vector<std::int64_t> lengths; // of tensors that come in buckets
 };
 
@@ -288,8 +297,9 @@ std::unique_ptr<oktopk_engine_averager> made_averager(std::shared_ptr<group_stat
     lengths.resize(names.size());
   }
   auto made = std::make_unique<averager_of<Value>>(group, [&] {
-    return std::make_shared<tensor_averager<Value>>(group->on.object().comm, group->caller, text(given.algorithm), how, names,
-                                                    lengths, static_cast<on_non_finite>(given.on_non_finite), fault);
+    return std::make_shared<tensor_averager<Value>>(group->on.object().comm, group->caller, text(given.algorithm), how,
+                                                    names, lengths, static_cast<on_non_finite>(given.on_non_finite),
+                                                    fault);
   });
   made->lengths = lengths;
   return made;
@@ -314,9 +324,9 @@ std::string fault_of(oktopk_engine_arrival const& given, tensor_arrival const& m
   for (int const each : made.tensors) {
     length += lengths[static_cast<std::size_t>(each)];
   }
-  return length == given.length ? ""
-                                : "there are " + std::to_string(given.length) + " values for tensors of " +
-                                      std::to_string(length);
+  return length == given.length
+             ? ""
+             : "there are " + std::to_string(given.length) + " values for tensors of " + std::to_string(length);
 }
 
 /// The numbers of the tensors of a call; throws where there are no such tensors.
@@ -328,8 +338,9 @@ std::vector<int> tensors_of(oktopk_engine_arrival const& given, std::vector<std:
            "tensor " + std::to_string(each) + " is twice in a call");
     numbers.push_back(each);
   }
-  expect(numbers.empty() == lengths.empty(), lengths.empty() ? "tensors of this averager come with their keys, and not by number"
-                                                             : "a call names no tensor, and those of this averager have numbers");
+  expect(numbers.empty() == lengths.empty(), lengths.empty()
+                                                 ? "tensors of this averager come with their keys, and not by number"
+                                                 : "a call names no tensor, and those of this averager have numbers");
   return numbers;
 }
 
@@ -379,9 +390,10 @@ tensor_arrival arrival_of(oktopk_engine_arrival const& given, std::vector<std::i
     }
   }
   if (!made.fault.empty()) {
-    made.buffer.data = given.length > 0 && given.element >= OKTOPK_ENGINE_FLOAT32 && given.element <= OKTOPK_ENGINE_BFLOAT16
-                           ? made.buffer.data
-                           : nullptr;
+    made.buffer.data =
+        given.length > 0 && given.element >= OKTOPK_ENGINE_FLOAT32 && given.element <= OKTOPK_ENGINE_BFLOAT16
+            ? made.buffer.data
+            : nullptr;
   }
   return made;
 }
@@ -534,7 +546,8 @@ int32_t oktopk_engine_averager_make(oktopk_engine_group* group, oktopk_engine_av
     place(made, function) = nullptr;
     expect(given.sums == OKTOPK_ENGINE_FLOAT32 || given.sums == OKTOPK_ENGINE_FLOAT64,
            std::string(function) + ": sums are of float32 or float64");
-    *made = (given.sums == OKTOPK_ENGINE_FLOAT32 ? made_averager<float>(of.state, given) : made_averager<double>(of.state, given))
+    *made = (given.sums == OKTOPK_ENGINE_FLOAT32 ? made_averager<float>(of.state, given)
+                                                 : made_averager<double>(of.state, given))
                 .release();
   });
 }
@@ -643,8 +656,8 @@ int32_t oktopk_engine_load(oktopk_engine_averager* averager, oktopk_engine_loadi
   });
 }
 
-int32_t oktopk_engine_tensors(oktopk_engine_averager* averager, void (*each)(void* user, char const* name, int64_t length),
-                              void* user) {
+int32_t oktopk_engine_tensors(oktopk_engine_averager* averager,
+                              void (*each)(void* user, char const* name, int64_t length), void* user) {
   return with(averager, __func__, [&](auto& on) {
     expect(each != nullptr, "oktopk_engine_tensors: the function is a null pointer");
     auto const [names, lengths] = on.tensors();
@@ -654,7 +667,8 @@ int32_t oktopk_engine_tensors(oktopk_engine_averager* averager, void (*each)(voi
   });
 }
 
-int32_t oktopk_engine_schemes(oktopk_engine_averager* averager, void (*each)(void* user, char const* text), void* user) {
+int32_t oktopk_engine_schemes(oktopk_engine_averager* averager, void (*each)(void* user, char const* text),
+                              void* user) {
   return with(averager, __func__, [&](auto& on) {
     expect(each != nullptr, "oktopk_engine_schemes: the function is a null pointer");
     for (std::string const& one : on.schemes()) {

@@ -30,23 +30,27 @@ template <class Job>
 void with_elements(host_buffer const& of, Job const& job) {
   switch (of.type) {
   case element::float32:
-    return job(static_cast<float*>(of.data), [](float value) { return value; },
-               [](auto value) { return static_cast<float>(value); });
+    return job(
+        static_cast<float*>(of.data), [](float value) { return value; },
+        [](auto value) { return static_cast<float>(value); });
   case element::float64:
-    return job(static_cast<double*>(of.data), [](double value) { return value; },
-               [](auto value) { return static_cast<double>(value); });
+    return job(
+        static_cast<double*>(of.data), [](double value) { return value; },
+        [](auto value) { return static_cast<double>(value); });
   case element::float16:
-    return job(static_cast<std::uint16_t*>(of.data), [](std::uint16_t half) { return float16_form::from_bits<float>(half); },
-               [](auto value) {
-                 auto const narrowed = static_cast<float>(value);
-                 constexpr float overflows = 65520; // the least that is rounded beyond 65504
-                 return float16_form::to_bits(std::abs(narrowed) >= overflows
-                                                  ? std::copysign(std::numeric_limits<float>::infinity(), narrowed)
-                                                  : narrowed);
-               });
+    return job(
+        static_cast<std::uint16_t*>(of.data), [](std::uint16_t half) { return float16_form::from_bits<float>(half); },
+        [](auto value) {
+          auto const narrowed = static_cast<float>(value);
+          constexpr float overflows = 65520; // the least that is rounded beyond 65504
+          return float16_form::to_bits(std::abs(narrowed) >= overflows
+                                           ? std::copysign(std::numeric_limits<float>::infinity(), narrowed)
+                                           : narrowed);
+        });
   case element::bfloat16:
-    return job(static_cast<std::uint16_t*>(of.data), [](std::uint16_t half) { return bfloat16_form::from_bits<float>(half); },
-               [](auto value) { return bfloat16_form::to_bits(static_cast<float>(value)); });
+    return job(
+        static_cast<std::uint16_t*>(of.data), [](std::uint16_t half) { return bfloat16_form::from_bits<float>(half); },
+        [](auto value) { return bfloat16_form::to_bits(static_cast<float>(value)); });
   }
 }
 
@@ -59,16 +63,14 @@ void widen(host_buffer const& from, Value* to) {
 
 template <gradient_value Value>
 void narrow(Value const* from, host_buffer const& to) {
-  with_elements(to, [&](auto* values, auto const&, auto const& write) {
-    std::transform(from, from + to.length, values, write);
-  });
+  with_elements(
+      to, [&](auto* values, auto const&, auto const& write) { std::transform(from, from + to.length, values, write); });
 }
 
 /// Makes all values this one.
 inline void fill(host_buffer const& buffer, float value) {
-  with_elements(buffer, [&](auto* values, auto const&, auto const& write) {
-    std::fill_n(values, buffer.length, write(value));
-  });
+  with_elements(
+      buffer, [&](auto* values, auto const&, auto const& write) { std::fill_n(values, buffer.length, write(value)); });
 }
 
 inline bool are_finite(host_buffer const& buffer) {

@@ -28,7 +28,8 @@ public:
     bool is_complete = false;
   };
 
-  explicit thread_meeting(int ranks) : size_(ranks), lines_(index(ranks) * index(ranks) * phase_count), is_gone_(index(ranks)) {}
+  explicit thread_meeting(int ranks)
+      : size_(ranks), lines_(index(ranks) * index(ranks) * phase_count), is_gone_(index(ranks)) {}
 
   /// The meeting of this name, to which each rank comes once; a name is free again when all have come.
   static std::shared_ptr<thread_meeting> join(std::string const& name, int rank, int size) {
@@ -39,7 +40,8 @@ public:
     }
     if (found->size_ != size || found->has_come_[rank]) {
       throw error(fault::ranks_disagree, "a meeting of threads, '" + name + "', of " + std::to_string(found->size_) +
-                                             " ranks has another size, or has rank " + std::to_string(rank) + " already");
+                                             " ranks has another size, or has rank " + std::to_string(rank) +
+                                             " already");
     }
     found->has_come_[rank] = true;
     auto const met = found;

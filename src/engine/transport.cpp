@@ -21,11 +21,14 @@ transport meet(group_terms const& terms) {
   }
   if (terms.transport == transport_kind::threads) {
     if (!launches_from_any_thread<Kokkos::DefaultHostExecutionSpace>()) {
-      throw error(fault::option_out_of_range, "this Kokkos launches kernels from one thread alone, so ranks are no threads");
+      throw error(fault::option_out_of_range,
+                  "this Kokkos launches kernels from one thread alone, so ranks are no threads");
     }
     thread_communicator made(terms.name, terms.rank, terms.size);
     made.set_time_limit(terms.time_limit);
-    return {made, [meeting = made.meeting(), rank = terms.rank](error const& why) { meeting->give_up(rank, why.sentence()); }};
+    return {made, [meeting = made.meeting(), rank = terms.rank](error const& why) {
+              meeting->give_up(rank, why.sentence());
+            }};
   }
   throw error(fault::option_out_of_range, "this engine has no sockets: ranks are threads of one process");
 }

@@ -267,8 +267,9 @@ inline std::string text_of(std::exception_ptr const& why, std::string const& cal
     std::rethrow_exception(why);
   } catch (error const& caught) {
     bool const is_late = caught.code() == fault::timed_out;
-    return caught.what() + (is_late ? " (calls of " + caller + " are collective: does every rank of the group make this "
-                                                              "one, in the same order?)"
+    return caught.what() + (is_late ? " (calls of " + caller +
+                                          " are collective: does every rank of the group make this "
+                                          "one, in the same order?)"
                                     : "");
   } catch (std::exception const& caught) {
     return caught.what();
