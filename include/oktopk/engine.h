@@ -102,7 +102,7 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_abi(void);
 /** The version of oktopk, such as "0.2.0". The text lives as long as the program. */
 OKTOPK_ENGINE_API char const* oktopk_engine_version(void);
 
-/** True where OKTOPK_ENGINE_SOCKETS, or another transport, is compiled in. */
+/** 1 where ranks can meet by this one of oktopk_engine_transport, else 0. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_has_transport(int32_t transport);
 
 /** The sentence of the last function that has failed on this thread; empty where none has. The engine's, until the next
@@ -149,9 +149,8 @@ typedef struct oktopk_engine_group_options {
   /** OKTOPK_ENGINE_SOCKETS: the network interface, such as "eth0"; null: that of GLOO_SOCKET_IFNAME, or of the host's name. */
   char const* interface_name;
 
-  double time_limit; /**< seconds that a wait for other ranks may take; 0: no limit. The same on all ranks. */
-  char const*
-      caller; /**< the name of the library in sentences of errors; null: "oktopk_engine". The same on all ranks. */
+  double time_limit;  /**< seconds that a wait for other ranks may take; 0: no limit. The same on all ranks. */
+  char const* caller; /**< of the engine, for sentences; null: "oktopk_engine". The same on all ranks. */
 } oktopk_engine_group_options;
 
 /** Defaults: one rank, OKTOPK_ENGINE_SOCKETS, 600 seconds, all else null. */
@@ -183,8 +182,7 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_group_set_time_limit(oktopk_engine_group
 /** What an averager does; the same on all ranks, but for `fault`. */
 typedef struct oktopk_engine_averager_options {
   size_t struct_size;
-  char const*
-      algorithm; /**< a text of the catalogue, such as "ok_topk(density=0.01, format=packed)"; density 0.01 unless given */
+  char const* algorithm;    /**< a text of the catalogue, "ok_topk(density=0.01)"; density 0.01 unless it has one */
   int32_t sums;             /**< OKTOPK_ENGINE_FLOAT32 or _FLOAT64: type of sums and residuals */
   int64_t tensor_count;     /**< 0: tensors come with their keys, and each call brings one */
   char const* const* names; /**< of the tensors, each another one; used in sentences, and by `load` */
@@ -232,9 +230,9 @@ typedef struct oktopk_engine_arrival {
   int32_t const* tensors; /**< the tensors by their numbers, in the order of their values; null for a call by key */
   int64_t tensor_count;
   char const* key; /**< of a call by key: a new one adds a tensor of this length, others have the length of before */
-  int32_t const*
-      used; /**< of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is
-                             left out: values and residual stay. Null on all ranks or on none. */
+  /** Of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is left out: values and
+   * residual stay. Null on all ranks or on none. */
+  int32_t const* used;
   oktopk_engine_reordering const* reordered; /**< null: none */
   int64_t reordered_count;
 
@@ -304,8 +302,7 @@ typedef struct oktopk_engine_loading {
   int64_t state_count;
   char const* const* keys; /**< the names or keys of the saved tensors, in their order */
   int64_t key_count;
-  char const*
-      fault; /**< a sentence if this rank has no state that fits: all ranks then get it as an error; else null */
+  char const* fault; /**< a sentence if this rank has no state that fits: an error of all ranks; else null */
   /** 1: another number of ranks has saved, and `share` is the factor of the residuals, that number into the one of now; 0 where
    * `states` has one of a rank whose residual is not for this one. */
   int32_t has_share;

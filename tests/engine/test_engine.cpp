@@ -429,7 +429,7 @@ TEST_CASE("a state that is loaded goes on to the bit") {
   auto const cut = heard_on(2, [&](oktopk_engine_group* group) {
     auto const averager = made_on(group, buckets_of(how, OKTOPK_ENGINE_FLOAT32));
     std::vector<oktopk_engine_bytes> state{bytes_of(states.at(oktopk_engine_group_rank(group)))};
-    state[0].size -= oktopk_engine_group_rank(group) == 1 ? 8 : 0;
+    state[0].size -= oktopk_engine_group_rank(group) == 1 ? std::size_t(8) : 0;
     auto const loading = loading_of(state);
     must(oktopk_engine_load(averager.get(), &loading));
   });
