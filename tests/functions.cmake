@@ -169,7 +169,7 @@ function(oktopk_add_unit_tests)
   set(folders ${sources})
   list(TRANSFORM folders REPLACE "/.*" "")
   list(REMOVE_DUPLICATES folders)
-  list(REMOVE_ITEM folders mpi nccl torch)
+  list(REMOVE_ITEM folders gloo mpi nccl torch)
 
   # A test that finds no test case of its name fails, also with Catch2 2: CMake takes a name with a semicolon for two.
   set(never_empty "")

@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Time limits, ranks that give up, leave or die, and messages that are given up, over Gloo.
+
+#include "comm/suite.hpp"
+#include "gloo/ranks.hpp"
+
+#include <optional>
+#include <thread>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::gloo_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = gloo_communicator::request;
+using clock_type = std::chrono::steady_clock;
+
+bool is_soon(clock_type::time_point begun) {
+  return clock_type::now() - begun < std::chrono::seconds(20); // on a busy machine
+}
+
+} // namespace
+
+TEST_CASE("a wait over Gloo that exceeds the time limit names the peer, the phase and the limit, and can be cancelled") {
+  on_several_ranks([] {
+    std::pair<std::chrono::nanoseconds, char const*> const limits[] = {{std::chrono::milliseconds(50), "0.05"},
+                                                                       {std::chrono::nanoseconds(1), "1 ns"}};
+    for (auto const& [limit, text] : limits) {
+      auto comm = connected();
+      comm.set_time_limit(limit);
+      int number = 0;
+      request never = comm.irecv(space_in(number), previous_rank(), phase::balance);
+      auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+      CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned)); // the first one's reason
+      CHECK(heard.says(std::string(" (balance) for more than ") + text));
+      CHECK(heard.says(heard.code == fault::timed_out ? "rank " + std::to_string(world_rank()) +
+                                                            " has waited to receive from rank " +
+                                                            std::to_string(previous_rank())
+                                                      : " has given up: rank "));
+      CHECK(never.active());
+      comm.cancel(std::span(&never, 1));
+      CHECK_FALSE(never.active());
+      CHECK(outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }).says("cannot be used any more"));
+      CHECK(same_everywhere("over"));
+    }
+  });
+}
+
+TEST_CASE("a wait in vain over Gloo says what the ranks were doing, what has come and what has not") {
+  on_several_ranks([] {
+    auto comm = connected();
+    if (world_rank() > 1) { // idle: nobody tells them in time
+      CHECK(same_everywhere("over"));
+      return;
+    }
+    int const peer = 1 - world_rank();
+    comm.set_time_limit(std::chrono::milliseconds(200));
+    comm.begin_operation("scheme", 12);
+    int here = 0;
+    int never = 0;
+    int const mine = world_rank();
+    std::vector<request> requests;
+    requests.push_back(comm.irecv(space_in(here), peer, phase::reduce));
+    requests.push_back(comm.isend(bytes_of(mine), peer, phase::reduce));
+    requests.push_back(comm.irecv(space_in(never), peer, phase::gather));
+    auto const heard = outcome_of([&] { comm.wait_all(std::span(requests)); });
+    CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
+    CHECK(heard.says(" has waited to receive from rank " + std::to_string(heard.code == fault::timed_out ? peer : mine) +
+                     " (gather) in scheme, call 12 for more than 0.2"));
+    CHECK(heard.says("complete: from rank "));
+    CHECK(here == peer);
+    comm.cancel(std::span(requests));
+    CHECK(same_everywhere("over"));
+  });
+}
+
+TEST_CASE("an allreduce over Gloo that not everybody joins in time ends on every rank") {
+  on_several_ranks([] {
+    auto comm = connected();
+    comm.set_time_limit(std::chrono::milliseconds(200));
+    std::vector<float> numbers(10, 1.0F);
+    if (world_rank() == 0) { // joins when all others have left
+      CHECK(same_everywhere("left"));
+    }
+    auto const heard = outcome_of([&] { comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce); });
+    if (world_rank() != 0) {
+      CHECK(same_everywhere("left"));
+    }
+    CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
+    CHECK(heard.says("has waited to receive from rank "));
+    CHECK(outcome_of([&] { comm.isend({}, next_rank(), phase::control); }).says("cannot be used any more"));
+    CHECK(same_everywhere("over"));
+  });
+}
+
+TEST_CASE("a rank that gives up over Gloo ends the waits of the others at once, with its reason") {
+  on_several_ranks([] {
+    for (bool const has_limit : {true, false}) {
+      auto comm = connected({has_limit ? std::chrono::minutes(5) : std::chrono::minutes(0), {"127.0.0.1"}});
+      auto const begun = clock_type::now();
+      std::string const reason = "a bit fell over: " + std::string(3000, '-'); // longer than what is told
+      if (world_rank() == 0) {
+        comm.abort(oktopk::error(fault::damaged_message, reason));
+        CHECK(outcome_of([&] { comm.isend({}, 1, phase::gather); }).code == fault::damaged_message);
+      } else { // also those that wait for another one
+        int number = 0;
+        request never = comm.irecv(space_in(number), world_rank() == 1 ? 0 : 1, phase::balance);
+        auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+        CHECK(unlike(heard, fault::abandoned, "rank 0 has given up: a bit fell over") == "");
+        comm.cancel(std::span(&never, 1));
+      }
+      CHECK(is_soon(begun));
+      CHECK(same_everywhere("over"));
+    }
+  });
+}
+
+TEST_CASE("a rank that leaves by an exception tells the others, who wait for one another") {
+  on_several_ranks([] {
+    auto comm = connected();
+    auto const begun = clock_type::now();
+    if (world_rank() == 0) {
+      CHECK_THROWS_AS(
+          [&] {
+            std::vector<std::byte> room(1000);
+            request one;
+            oktopk::detail::cancel_on_unwind const guard(comm, one);
+            one = comm.irecv(room, 1, phase::reduce);
+            throw std::runtime_error("in between");
+          }(),
+          std::runtime_error);
+      communicating::check_left(comm, 1, 1);
+    } else {
+      auto const heard = outcome_of([&] { receive_number<int>(comm, previous_rank(), phase::gather); });
+      CHECK(heard.says("rank 0 left a collective by an exception"));
+      comm.cancel({});
+    }
+    CHECK(is_soon(begun));
+    CHECK(same_everywhere("over"));
+  });
+}
+
+TEST_CASE("memory of messages over Gloo that are given up is not touched any more, whatever the peer does") {
+  on_several_ranks([] {
+    auto comm = connected();
+    constexpr std::size_t many = std::size_t(1) << 24; // more than the connection holds
+    std::vector<std::byte> space(many, std::byte(7));
+    auto sent = std::make_unique<std::vector<std::byte>>(many, std::byte(1));
+    if (world_rank() == 0) {
+      request receive = comm.irecv(space, 1, phase::reduce);
+      CHECK(same_everywhere("posted"));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2)); // it may be arriving
+      comm.cancel(std::span(&receive, 1));
+      CHECK_FALSE(receive.active());
+      std::vector<std::byte> const was = space;
+      CHECK(same_everywhere("cancelled"));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      CHECK(space == was);
+    } else {
+      request send;
+      if (world_rank() == 1) {
+        send = comm.isend(*sent, 0, phase::reduce);
+      }
+      CHECK(same_everywhere("posted"));
+      CHECK(same_everywhere("cancelled"));
+      comm.cancel(std::span(&send, 1));
+      sent.reset();
+    }
+    CHECK(same_everywhere("over"));
+  });
+}
+
+TEST_CASE("messages that were complete before a rank leaves arrive, and so does all that it has sent at its end") {
+  on_several_ranks([] {
+    constexpr std::size_t many = std::size_t(1) << 22;
+    std::vector<std::byte> space(many);
+    {
+      auto comm = connected();
+      std::vector<std::byte> const sent(many, std::byte(world_rank() + 1));
+      std::array<request, 2> both{comm.irecv(space, previous_rank(), phase::reduce),
+                                  comm.isend(sent, next_rank(), phase::reduce)};
+      comm.wait_all(both);
+    } // without waiting for anybody
+    CHECK(space == std::vector<std::byte>(many, std::byte(previous_rank() + 1)));
+  });
+}
+
+TEST_CASE("a rank that ends without a word is named by those that wait for it, and by them to all others") {
+  on_several_ranks([] {
+    for (std::size_t const bytes : {std::size_t(4), std::size_t(1) << 26}) { // the second: in the middle of a message
+      std::optional<gloo_communicator> comm = connected();
+      int const last = world_size() - 1;
+      std::vector<std::byte> space(bytes);
+      auto const begun = clock_type::now();
+      if (world_rank() == last) {
+        request send;
+        if (bytes > 4) { // a part of it
+          send = comm->isend(space, 0, phase::reduce);
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        send = {};
+        comm.reset();
+      } else { // rank 0 waits for the last one, 1 for 0, and so on
+        request never = comm->irecv(space, world_rank() == 0 ? last : world_rank() - 1, phase::reduce);
+        auto const heard = outcome_of([&] { comm->wait_all(std::span(&never, 1)); });
+        std::string const of_last = "rank " + std::to_string(last);
+        CHECK(unlike(heard, world_rank() == 0 ? fault::communication : fault::abandoned,
+                     "rank 0 has waited to receive from " + of_last + " (reduce), and its connection to " + of_last +
+                         " has ended: ") == "");
+        comm->cancel(std::span(&never, 1));
+      }
+      CHECK(is_soon(begun));
+      CHECK(same_everywhere("over"));
+    }
+  });
+}
+
+TEST_CASE("a rank alone over Gloo needs nobody, and no rank sends to itself or to one that there is not") {
+  auto alone = gloo_communicator::rendezvous(std::filesystem::path("no folder"), "alone", 0, 1);
+  double number = 2.5;
+  alone.allreduce(std::span(&number, 1), oktopk::reduction::sum, phase::reduce);
+  CHECK(number == 2.5);
+  for (int const peer : {-1, 0, 1}) {
+    CHECK(unlike(outcome_of([&] { alone.isend({}, peer, phase::control); }), fault::communication,
+                 "rank 0 cannot send to rank " + std::to_string(peer) + " (control): there is no other such rank") == "");
+    CHECK(unlike(outcome_of([&] { alone.irecv({}, peer, phase::gather); }), fault::communication,
+                 "cannot receive from rank " + std::to_string(peer) + " (gather)") == "");
+  }
+  CHECK(outcome_of([&] { alone.set_time_limit(std::chrono::nanoseconds(-1)); }).code == fault::option_out_of_range);
+}
+
+TEST_CASE("a reduction over Gloo gives the same for every length, by blocks of any size") {
+  on_all_ranks([] {
+    auto comm = connected();
+    for (std::size_t const length : {0, 1, 2, 3, 5, 1000, 300'001}) {
+      std::vector<double> numbers(length);
+      for (std::size_t i = 0; i < length; ++i) {
+        numbers[i] = static_cast<double>(i % 1009) + world_rank();
+      }
+      comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce);
+      std::size_t wrong = 0;
+      int const ranks = world_size();
+      for (std::size_t i = 0; i < length; ++i) {
+        wrong += numbers[i] == ranks * static_cast<double>(i % 1009) + ranks * (ranks - 1) / 2 ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("a communicator over Gloo goes from thread to thread") {
+  on_several_ranks([] {
+    auto comm = connected();
+    CHECK(comm.takes_other_threads());
+    int heard = -1;
+    std::thread([&] { heard = pass_around(comm, world_rank()); }).join();
+    CHECK(heard == previous_rank());
+    CHECK(pass_around(comm, world_rank()) == previous_rank());
+  });
+}
