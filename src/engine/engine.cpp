@@ -153,13 +153,13 @@ group_terms terms_of(oktopk_engine_group_options const& given) {
     expect(has_store != (given.folder != nullptr),
            "ranks meet in a folder, or by both functions of a store, set and get");
     if (has_store) {
-      made.set = [set = given.set, store = given.store](std::string const& key, std::span<char const> bytes) {
+      made.set = [set = given.set, store = given.store](std::string const& key, std::string const& bytes) {
         if (set(store, key.c_str(), bytes.data(), bytes.size()) != 0) {
           throw error(fault::communication, "the store has not taken the key " + key);
         }
       };
       made.get = [get = given.get, store = given.store](std::string const& key) {
-        std::vector<char> bytes(std::size_t(1) << 16);
+        std::string bytes(std::size_t(1) << 20, '\0'); // 5,000 ranks with 4 links have half of that
         std::int64_t const count = get(store, key.c_str(), bytes.data(), bytes.size());
         if (count < 0 || count > std::ssize(bytes)) {
           throw error(fault::communication, "the store has not given the key " + key);
@@ -508,8 +508,10 @@ void oktopk_engine_group_free(oktopk_engine_group* group) {
 
 int32_t oktopk_engine_group_abort(oktopk_engine_group* group, char const* why) {
   return with(group, __func__, [&](auto& of) {
+    oktopk::error const reason(oktopk::fault::abandoned, text(why, "the program has given up"));
     running_workers::expect(of.state->caller);
-    of.state->on.object().abort(oktopk::error(oktopk::fault::abandoned, text(why, "the program has given up")));
+    of.state->on.object().abort(reason);                                         // what is under way
+    of.state->on.post([reason](transport& ranks) { ranks.comm.abort(reason); }); // where nothing is
   });
 }
 

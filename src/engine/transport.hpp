@@ -18,8 +18,8 @@ struct group_terms {
   transport_kind transport = transport_kind::sockets;
   std::string name;
   std::string folder;
-  std::function<void(std::string const& key, std::span<char const> bytes)> set;
-  std::function<std::vector<char>(std::string const& key)> get;
+  std::function<void(std::string const& key, std::string const& bytes)> set; ///< empty: the folder counts
+  std::function<std::string(std::string const& key)> get;
   std::string interface_name;
   std::chrono::nanoseconds time_limit{};
 };
@@ -27,7 +27,7 @@ struct group_terms {
 /// Ranks that have met.
 struct transport {
   any_communicator comm;
-  std::function<void(error const& why)> abort; ///< may be called by any thread while messages are under way
+  std::function<void(error const& why)> abort; ///< for any thread: ends a wait of `comm` that is under way
 };
 
 /// True where ranks can meet so.

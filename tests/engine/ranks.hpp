@@ -45,9 +45,12 @@ inline oktopk_engine_group_options group_of(int rank, int size, std::string cons
   return options;
 }
 
-/// What each rank of `body(group)` threw: code and sentence; 0 and nothing where it returned.
-inline std::vector<std::pair<std::int32_t, std::string>>
-heard_on(int ranks, std::function<void(oktopk_engine_group*)> const& body, double limit = 60) {
+using heard_of_ranks = std::vector<std::pair<std::int32_t, std::string>>;
+using rank_body = std::function<void(oktopk_engine_group*)>;
+using group_change = std::function<void(oktopk_engine_group_options&)>;
+
+/// What each rank of `body(group)` threw: code and sentence; 0 and nothing where it returned. `change` makes other groups.
+inline heard_of_ranks heard_on(int ranks, rank_body const& body, double limit = 60, group_change const& change = {}) {
   static std::atomic<int> number{0};
   [[maybe_unused]] static bool const ends = [] { // averagers have views of Kokkos, which the main program finalizes
     Kokkos::push_finalize_hook([] {
@@ -61,12 +64,15 @@ heard_on(int ranks, std::function<void(oktopk_engine_group*)> const& body, doubl
     return true;
   }();
   std::string const name = "test " + std::to_string(number++);
-  std::vector<std::pair<std::int32_t, std::string>> heard(static_cast<std::size_t>(ranks));
+  heard_of_ranks heard(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        auto const options = group_of(rank, ranks, name, limit);
+        auto options = group_of(rank, ranks, name, limit);
+        if (change) {
+          change(options);
+        }
         oktopk_engine_group* made = nullptr;
         must(oktopk_engine_group_make(&options, &made));
         group_handle const group(made, &oktopk_engine_group_free);
@@ -85,8 +91,8 @@ heard_on(int ranks, std::function<void(oktopk_engine_group*)> const& body, doubl
 }
 
 /// The first fault of a run that should have none; empty where all is well.
-inline std::string fault_on(int ranks, std::function<void(oktopk_engine_group*)> const& body) {
-  for (auto const& [code, sentence] : heard_on(ranks, body)) {
+inline std::string fault_on(int ranks, rank_body const& body, group_change const& change = {}) {
+  for (auto const& [code, sentence] : heard_on(ranks, body, 60, change)) {
     if (code != OKTOPK_ENGINE_OK) {
       return std::string(code < 0 ? "" : oktopk_engine_fault_name(code)) + ": " + sentence;
     }
@@ -95,8 +101,7 @@ inline std::string fault_on(int ranks, std::function<void(oktopk_engine_group*)>
 }
 
 /// What is wrong where all ranks should hear the same error, of this code and with these words; empty where nothing is.
-inline std::string unlike(std::vector<std::pair<std::int32_t, std::string>> const& heard, std::int32_t code,
-                          std::string const& words) {
+inline std::string unlike(heard_of_ranks const& heard, std::int32_t code, std::string const& words) {
   for (auto const& [has, sentence] : heard) {
     if (has != code || sentence != heard[0].second || sentence.find(words) == std::string::npos) {
       return std::to_string(has) + " (" + sentence + ") is not " + std::to_string(code) + " with '" + words + "'";

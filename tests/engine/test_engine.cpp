@@ -10,9 +10,11 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/error_feedback.hpp>
 
+#include <stdlib.h> // mkdtemp
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <random>
@@ -114,9 +116,9 @@ oktopk_engine_averager_options options_of(training const& how, std::int32_t sums
 }
 
 template <class Value>
-results<Value> by_engine(training const& how, int ranks) {
+results<Value> by_engine(training const& how, int ranks, group_change const& change = {}) {
   auto all = room<Value>(ranks);
-  std::string const fault = fault_on(ranks, [&](oktopk_engine_group* group) {
+  auto const train = [&](oktopk_engine_group* group) {
     int const rank = oktopk_engine_group_rank(group);
     auto const averager = made_on(group, options_of(how, element<Value>));
     for (int step = 0; step < steps; ++step) {
@@ -133,7 +135,8 @@ results<Value> by_engine(training const& how, int ranks) {
       must(oktopk_engine_average(averager.get(), &arrival));
       all[static_cast<std::size_t>(rank)][static_cast<std::size_t>(step)] = values;
     }
-  });
+  };
+  std::string const fault = fault_on(ranks, train, change);
   REQUIRE(fault == "");
   return all;
 }
@@ -723,6 +726,112 @@ TEST_CASE("a process that was forked gets an error, and ends") {
   }
   int status = 1;
   CHECK((waitpid(child, &status, 0) == child && status == 0));
+}
+
+namespace {
+
+/// A folder for the meeting of ranks, which is empty at its end.
+struct scratch_folder {
+  scratch_folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+  ~scratch_folder() { CHECK(rmdir(path.c_str()) == 0); }
+  scratch_folder& operator=(scratch_folder&&) = delete;
+  std::string path = "/tmp/oktopk_engine_XXXXXX";
+};
+
+/// A store of the program.
+struct store {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::string, std::string> values;
+
+  static std::int32_t set(void* of, char const* key, void const* bytes, std::size_t size) {
+    auto& self = *static_cast<store*>(of);
+    std::scoped_lock const lock(self.mutex);
+    self.values[key] = std::string(static_cast<char const*>(bytes), size);
+    self.changed.notify_all();
+    return 0;
+  }
+
+  static std::int64_t get(void* of, char const* key, void* bytes, std::size_t capacity) {
+    auto& self = *static_cast<store*>(of);
+    std::unique_lock lock(self.mutex);
+    if (!self.changed.wait_for(lock, std::chrono::seconds(30), [&] { return self.values.contains(key); })) {
+      return -1;
+    }
+    std::string const& found = self.values[key];
+    std::copy_n(found.begin(), std::min(found.size(), capacity), static_cast<char*>(bytes));
+    return std::ssize(found);
+  }
+};
+
+void by_sockets(oktopk_engine_group_options& options) {
+  options.transport = OKTOPK_ENGINE_SOCKETS;
+  options.interface_name = "127.0.0.1";
+}
+
+} // namespace
+
+TEST_CASE("over sockets the bits are the same, and a rank that gives up is named") {
+  if (oktopk_engine_has_transport(OKTOPK_ENGINE_SOCKETS) == 0) {
+    CHECK(unlike(heard_on(
+                     2, [](oktopk_engine_group*) {}, 1, &by_sockets),
+                 OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "") == "");
+    return;
+  }
+  training const how{.feedback = {.momentum = 0.9}};
+  auto const expected = all_bits(by_library<float>(how, 3));
+  scratch_folder const folder;
+  auto const in_folder = [&](oktopk_engine_group_options& options) {
+    by_sockets(options);
+    options.folder = folder.path.c_str();
+  };
+  CHECK(all_bits(by_engine<float>(how, 3, in_folder)) == expected);
+  store values;
+  CHECK(all_bits(by_engine<float>(how, 3, [&](oktopk_engine_group_options& options) {
+          by_sockets(options);
+          options.store = &values;
+          options.set = &store::set;
+          options.get = &store::get;
+        })) == expected);
+  CHECK(!values.values.empty());
+
+  std::int32_t const wrong = OKTOPK_ENGINE_OPTION_OUT_OF_RANGE;
+  CHECK(unlike(heard_on(
+                   2, [](oktopk_engine_group*) {}, 1, &by_sockets),
+               wrong, "ranks meet in a folder, or by") == "");
+
+  for (bool const in_a_call : {false, true}) {
+    std::atomic<bool> is_over{false};
+    auto const aborted = heard_on(
+        3,
+        [&](oktopk_engine_group* group) {
+          auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
+          std::vector<float> values_of_rank{1, 2};
+          auto const arrival = arrival_of(values_of_rank, "a");
+          int const rank = oktopk_engine_group_rank(group);
+          if (rank == 0) {
+            std::int32_t const code = oktopk_engine_average(averager.get(), &arrival);
+            is_over = true;
+            must(code);
+          } else if (rank == 1) {
+            if (in_a_call) {
+              must(oktopk_engine_arrive(averager.get(), &arrival));
+              std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            }
+            must(oktopk_engine_group_abort(group, "the data are at an end"));
+            must(oktopk_engine_wait(averager.get()));
+          } else { // never comes
+            while (!is_over) {
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+          }
+        },
+        30, in_folder);
+    CHECK(aborted[1].first == OKTOPK_ENGINE_OK);
+    CHECK(aborted[0].first == OKTOPK_ENGINE_ABANDONED);
+    CHECK(aborted[0].second.find("rank 1 has given up") != std::string::npos);
+    CHECK(aborted[0].second.find("the data are at an end") != std::string::npos);
+  }
 }
 
 TEST_CASE("figures, schemes, names and algorithms") {
