@@ -61,15 +61,21 @@ results<Value> room(int ranks) {
   return results<Value>(static_cast<std::size_t>(ranks), std::vector<std::vector<Value>>(steps));
 }
 
+/// Where two runs differ; empty where all bits are the same.
 template <class Value>
-auto all_bits(results<Value> const& of) {
-  std::vector<decltype(bits(of[0][0]))> all;
-  for (auto const& rank : of) {
-    for (auto const& step : rank) {
-      all.push_back(bits(step));
+std::string difference(results<Value> const& a, results<Value> const& b) {
+  for (std::size_t rank = 0; rank < a.size(); ++rank) {
+    for (std::size_t step = 0; step < a[rank].size(); ++step) {
+      auto const found = bits(a[rank][step]);
+      auto const expected = bits(b[rank][step]);
+      auto const [place, other] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+      if (place != found.end() || other != expected.end()) {
+        return "rank " + std::to_string(rank) + ", step " + std::to_string(step) + ", index " +
+               std::to_string(place - found.begin());
+      }
     }
   }
-  return all;
+  return {};
 }
 
 struct training {
@@ -145,7 +151,7 @@ std::vector<training> const& trainings() {
   static std::vector<training> const all{
       {},
       {.algorithm = "topk_a(density=0.1, format=packed)"},
-      {.algorithm = "dense"},
+      {.algorithm = "ring"}, // dense takes the communicator's own sums
       {.feedback = {.momentum = 0.9}},
       {.feedback = {.momentum = 0.9, .nesterov = true}},
       {.feedback = {.momentum = 0.5, .factor_masking = false}},
@@ -160,7 +166,7 @@ template <class Value>
 void expect_same_bits(int ranks) {
   for (training const& each : trainings()) {
     INFO(each.algorithm << " on " << ranks << " ranks");
-    CHECK(all_bits(by_engine<Value>(each, ranks)) == all_bits(by_library<Value>(each, ranks)));
+    CHECK(difference(by_engine<Value>(each, ranks), by_library<Value>(each, ranks)) == "");
   }
 }
 
@@ -272,8 +278,8 @@ template <class Value>
 void expect_same_buckets(training const& how, int ranks, int left_out_in = -1) {
   auto const expected = buckets_by_library<Value>(how, ranks, left_out_in);
   auto const found = buckets_by_engine<Value>(how, ranks, left_out_in);
-  CHECK(all_bits(found.first) == all_bits(expected.first));
-  CHECK(found.second == expected.second);
+  CHECK(difference(found.first, expected.first) == "");
+  CHECK((found.second == expected.second));
 }
 
 oktopk_engine_loading loading_of(std::vector<oktopk_engine_bytes> const& states) {
@@ -321,7 +327,6 @@ TEST_CASE("calls of several keys are a step that fails, and is undone, together"
           must(oktopk_engine_average(averager.get(), &one));
           double before = 0;
           must(oktopk_engine_residual_norm(averager.get(), &before));
-          CHECK(before > 0);
           if (oktopk_engine_group_rank(group) == 1) {
             b[3] = std::numeric_limits<float>::quiet_NaN();
           }
@@ -331,8 +336,8 @@ TEST_CASE("calls of several keys are a step that fails, and is undone, together"
           double after = 1;
           must(oktopk_engine_residual_norm(averager.get(), &after));
           if (code != OKTOPK_ENGINE_NON_FINITE ||
-              sentence != "oktopk: rank 1: the value at index 3 is not finite: index 3 of b" || after != 0 ||
-              b != std::vector<float>(4)) {
+              sentence != "oktopk: rank 1: the value at index 3 is not finite: index 3 of b" || before <= 0 ||
+              after != 0 || b != std::vector<float>(4)) {
             throw std::runtime_error(std::to_string(code) + " " + sentence + " " + std::to_string(after));
           }
           must(oktopk_engine_average(other.get(), &one)); // and the group goes on
@@ -413,10 +418,9 @@ TEST_CASE("a state that is loaded goes on to the bit") {
           }
         }) == "");
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    for (std::size_t step = 2; step < steps; ++step) {
-      CHECK(bits(all[rank][step]) == bits(whole.first[rank][step]));
-    }
+    std::copy_n(whole.first[rank].begin(), 2, all[rank].begin());
   }
+  CHECK(difference(all, whole.first) == "");
   // A state of the other rank is refused on both, and one that is cut short.
   auto const twice = heard_on(2, [&](oktopk_engine_group* group) {
     auto const averager = made_on(group, buckets_of(how, OKTOPK_ENGINE_FLOAT32));
@@ -461,22 +465,21 @@ TEST_CASE("another number of ranks takes the residuals, and none is lost") {
           loading.share = 2.0 / 3;
           must(oktopk_engine_load(averager.get(), &loading));
           must(oktopk_engine_set_density(averager.get(), 1));
-          for (auto const* const tensors : {&first_bucket, &second_bucket}) {
-            std::vector<float> values(tensors == &first_bucket ? 700 : 400);
-            auto arrival = arrival_of(values, *tensors);
-            arrival.is_first = tensors == &first_bucket ? 1 : 0;
-            arrival.is_last = tensors == &second_bucket ? 1 : 0;
-            must(oktopk_engine_arrive(averager.get(), &arrival));
-            must(oktopk_engine_wait(averager.get()));
-            std::size_t at = 0;
-            for (int const tensor : *tensors) {
-              auto const begin = static_cast<std::size_t>(tensor == 0 ? 0 : tensor == 1 ? 400 : 490);
-              for (std::int64_t i = 0; i < lengths[static_cast<std::size_t>(tensor)]; ++i, ++at) {
-                double const expected = sum[begin + static_cast<std::size_t>(i)] / 3;
-                if (std::abs(static_cast<double>(values[at]) - expected) > 1e-5) {
-                  throw std::runtime_error("tensor " + std::to_string(tensor) + " at " + std::to_string(i));
-                }
-              }
+          // The residuals of the tensors 2, 1, 0 come out whole. The buckets are those of the state: all end with the step.
+          std::vector<float> first(700);
+          std::vector<float> second(400);
+          auto one = arrival_of(first, first_bucket);
+          auto two = arrival_of(second, second_bucket);
+          one.is_last = 0;
+          two.is_first = 0;
+          must(oktopk_engine_arrive(averager.get(), &one));
+          must(oktopk_engine_average(averager.get(), &two));
+          std::vector<float> values(second);
+          values.insert(values.end(), first.begin() + 610, first.end());
+          values.insert(values.end(), first.begin(), first.begin() + 610);
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            if (std::abs(static_cast<double>(values[i]) - sum[i] / 3) > 1e-5) {
+              throw std::runtime_error("the value at " + std::to_string(i));
             }
           }
         }) == "");
@@ -501,9 +504,9 @@ TEST_CASE("a step that is undone leaves no trace") {
               all[static_cast<std::size_t>(rank)][static_cast<std::size_t>(step)] = values;
             }
           }) == "");
-    return all_bits(all);
+    return all;
   };
-  CHECK(run(true) == run(false));
+  CHECK(difference(run(true), run(false)) == "");
   auto const nothing = heard_on(2, [](oktopk_engine_group* group) {
     auto const averager = made_on(group, averager_of("topk_a"));
     must(oktopk_engine_undo(averager.get()));
@@ -779,20 +782,22 @@ TEST_CASE("over sockets the bits are the same, and a rank that gives up is named
     return;
   }
   training const how{.feedback = {.momentum = 0.9}};
-  auto const expected = all_bits(by_library<float>(how, 3));
+  auto const expected = by_library<float>(how, 3);
   scratch_folder const folder;
   auto const in_folder = [&](oktopk_engine_group_options& options) {
     by_sockets(options);
     options.folder = folder.path.c_str();
   };
-  CHECK(all_bits(by_engine<float>(how, 3, in_folder)) == expected);
+  CHECK(difference(by_engine<float>(how, 3, in_folder), expected) == "");
   store values;
-  CHECK(all_bits(by_engine<float>(how, 3, [&](oktopk_engine_group_options& options) {
-          by_sockets(options);
-          options.store = &values;
-          options.set = &store::set;
-          options.get = &store::get;
-        })) == expected);
+  CHECK(difference(by_engine<float>(how, 3,
+                                    [&](oktopk_engine_group_options& options) {
+                                      by_sockets(options);
+                                      options.store = &values;
+                                      options.set = &store::set;
+                                      options.get = &store::get;
+                                    }),
+                   expected) == "");
   CHECK(!values.values.empty());
 
   std::int32_t const wrong = OKTOPK_ENGINE_OPTION_OUT_OF_RANGE;
