@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 4, POINTS = 250, STEPS = 400 };
+enum { RANKS = 4, POINTS = 250, STEPS = 150 };
 
 /* Ends the process with the sentence of an error, which is the same on all ranks. */
 static void check(int32_t code) {
@@ -58,8 +58,8 @@ static int train(int rank, char const* folder) {
     call.length = 2;
     call.element = OKTOPK_ENGINE_FLOAT32;
     check(oktopk_engine_average(averager, &call)); /* the gradient becomes the average */
-    line[0] -= 0.5F * gradient[0];
-    line[1] -= 0.5F * gradient[1];
+    line[0] -= 0.9F * gradient[0];
+    line[1] -= 0.9F * gradient[1];
   }
   check(oktopk_engine_words_sent(averager, &words));
   if (rank == 0) {
