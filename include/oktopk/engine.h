@@ -156,7 +156,7 @@ typedef struct oktopk_engine_group_options {
 /** Defaults: one rank, OKTOPK_ENGINE_SOCKETS, 600 seconds, all else null. */
 OKTOPK_ENGINE_API void oktopk_engine_group_defaults(oktopk_engine_group_options* options);
 
-/** Makes a group. Collective: waits until all ranks have come, up to the time limit. `made` gets a handle, which the caller
+/** Makes a group. Collective: over sockets it waits until all ranks have come, up to the time limit. `made` gets a handle, which the caller
  * frees. The group has one thread on this rank, for its own and all its averagers' work in the order in which it comes, so
  * averages of two groups may end in different orders on different ranks. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_group_make(oktopk_engine_group_options const* options,

@@ -175,13 +175,18 @@ group_terms terms_of(oktopk_engine_group_options const& given) {
 struct group_state {
   group_state(oktopk_engine_group_options const& given, group_terms const& terms)
       : caller(text(given.caller, usual_caller)), rank(terms.rank), size(terms.size),
-        on(running_workers::take(this, caller), caller, [&] { return std::make_shared<transport>(meet(terms)); }) {}
+        on(running_workers::take(key, caller), caller, [&] { return std::make_shared<transport>(meet(terms)); }) {}
   group_state& operator=(group_state&&) = delete;
 
+  // Another one than that of each earlier group, which may still be waiting for its last message.
+  void const* key = reinterpret_cast<void const*>(++last_key);
   std::string caller;
   int rank;
   int size;
   posted<transport, no_pause> on;
+
+private:
+  inline static std::atomic<std::uintptr_t> last_key{0};
 };
 
 } // namespace
@@ -232,7 +237,7 @@ class averager_of final : public oktopk_engine_averager {
 public:
   template <class Make>
   averager_of(std::shared_ptr<group_state> group, Make const& make)
-      : oktopk_engine_averager(std::move(group)), on_(running_workers::take(of.get(), of->caller), of->caller, make) {}
+      : oktopk_engine_averager(std::move(group)), on_(running_workers::take(of->key, of->caller), of->caller, make) {}
 
   void arrive(tensor_arrival what) override {
     on_.post([given = std::move(what)](averager& to) { to.arrive(given); });
