@@ -75,7 +75,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libxxhash-dev libzfp-dev python3"
+packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libgloo-dev libxxhash-dev libzfp-dev
+  python3"
 [ "$tiers" = quick ] || packages="$packages pkg-config libtrilinos-kokkos-kernels-dev libopenblas0-pthread libmpich-dev mpich
   libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev zlib1g-dev dataset-fashion-mnist python3-pytest
   doxygen"

@@ -305,6 +305,7 @@ public:
 
 private:
   static constexpr std::uint64_t notice_slot = phase_count;
+  static constexpr std::uint64_t greeting_slot = phase_count + 1;
   static constexpr std::size_t longest_notice = 1024;
   static constexpr std::chrono::milliseconds forever = std::chrono::hours(10'000); // Gloo closes all where it is over
   static constexpr std::chrono::milliseconds a_while{5};
@@ -423,14 +424,46 @@ private:
         try {
           contexts_[link]->getPair(peer)->connect({begin, begin + static_cast<std::ptrdiff_t>(bytes)});
         } catch (std::exception const& caught) {
-          throw error(fault::communication, "rank " + std::to_string(rank) + " cannot connect to rank " +
-                                                std::to_string(peer) + ": " + gloo_text(caught));
+          throw cannot_connect(peer, caught);
         }
       }
     }
-    if (store.forget) { // who is connected to this rank has read its addresses
+    greet();
+    if (store.forget) {
       call_store(rank, [&] { store.forget(key + std::to_string(rank)); });
     }
+  }
+
+  /// A connection may be there before the peer knows of it. Who has greeted all others has read all addresses, and is
+  /// connected to all; so a rank may leave, and addresses may be forgotten, without harm to one that still connects.
+  void greet() {
+    std::vector<std::unique_ptr<buffer>> greetings;
+    for (bool const receives : {true, false}) {
+      for (int peer = 0; peer < size; ++peer) {
+        greetings.push_back(contexts_[0]->createUnboundBuffer(nullptr, 0));
+        if (peer != rank) {
+          receives ? greetings.back()->recv(peer, greeting_slot, 0, 0)
+                   : greetings.back()->send(peer, greeting_slot, 0, 0);
+        }
+      }
+    }
+    auto const limit = has_limit() ? std::chrono::ceil<std::chrono::milliseconds>(time_limit) : forever;
+    for (std::size_t each = 0; each < greetings.size(); ++each) {
+      auto const ranks = static_cast<std::size_t>(size);
+      int const peer = static_cast<int>(each % ranks);
+      try {
+        if (peer != rank) {
+          each < ranks ? greetings[each]->waitRecv(nullptr, limit) : greetings[each]->waitSend(nullptr, limit);
+        }
+      } catch (std::exception const& caught) {
+        throw cannot_connect(peer, caught);
+      }
+    }
+  }
+
+  error cannot_connect(int peer, std::exception const& why) const {
+    return {fault::communication,
+            "rank " + std::to_string(rank) + " cannot connect to rank " + std::to_string(peer) + ": " + gloo_text(why)};
   }
 
   std::string facts(std::size_t bytes) const {

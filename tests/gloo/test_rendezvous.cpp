@@ -27,9 +27,8 @@ gloo_communicator meet(std::string const& key, std::vector<std::string> links) {
 
 std::size_t files_of(std::string const& key) {
   auto const all = std::filesystem::directory_iterator(folder());
-  return static_cast<std::size_t>(std::count_if(begin(all), end(all), [&](auto const& each) {
-    return each.path().filename().string().starts_with(key);
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      begin(all), end(all), [&](auto const& each) { return each.path().filename().string().starts_with(key); }));
 }
 
 class variable {
@@ -56,7 +55,8 @@ TEST_CASE("ranks meet by two callbacks, by the interfaces of the environment and
     int which = 0;
     for (char const* const names : {static_cast<char const*>(nullptr), "lo", "lo,lo"}) {
       variable const environment(names);
-      auto comm = gloo_communicator::rendezvous(store, "callbacks" + std::to_string(which++), world_rank(), world_size());
+      auto comm =
+          gloo_communicator::rendezvous(store, "callbacks" + std::to_string(which++), world_rank(), world_size());
       CHECK(pass_around(comm, world_rank()) == previous_rank());
       CHECK(pass_around(comm, 10 + world_rank()) == 10 + previous_rank());
     }
@@ -77,10 +77,12 @@ TEST_CASE("several communicators over one folder have messages of their own") {
     auto two = meet("two", {"127.0.0.1"});
     std::array<int, 2> heard{};
     std::array<int, 2> const said{world_rank(), 10 + world_rank()};
-    std::array<gloo_communicator::request, 2> first{two.irecv(space_in(heard[1]), previous_rank(), oktopk::phase::reduce),
-                                                    two.isend(bytes_of(said[1]), next_rank(), oktopk::phase::reduce)};
-    std::array<gloo_communicator::request, 2> second{one.irecv(space_in(heard[0]), previous_rank(), oktopk::phase::reduce),
-                                                     one.isend(bytes_of(said[0]), next_rank(), oktopk::phase::reduce)};
+    std::array<gloo_communicator::request, 2> first{
+        two.irecv(space_in(heard[1]), previous_rank(), oktopk::phase::reduce),
+        two.isend(bytes_of(said[1]), next_rank(), oktopk::phase::reduce)};
+    std::array<gloo_communicator::request, 2> second{
+        one.irecv(space_in(heard[0]), previous_rank(), oktopk::phase::reduce),
+        one.isend(bytes_of(said[0]), next_rank(), oktopk::phase::reduce)};
     one.wait_all(second);
     two.wait_all(first);
     CHECK(heard == std::array<int, 2>{previous_rank(), 10 + previous_rank()});
@@ -136,12 +138,18 @@ TEST_CASE("a rank that does not come is named by those that wait for it, within 
 TEST_CASE("files of ranks that came before, a store that fails and a rank that there is not are errors") {
   on_several_ranks([] {
     gloo_store::in_folder(folder()).set("before." + std::to_string(world_rank()), "old");
-    CHECK(unlike(outcome_of([] { meet("before", {"lo"}); }), fault::bad_file, "is there already, of ranks that came") == "");
+    CHECK(unlike(outcome_of([] { meet("before", {"lo"}); }), fault::bad_file, "is there already, of ranks that came") ==
+          "");
   });
-  gloo_store const fails{[](std::string const&, std::string const&) { throw std::runtime_error("the store is down"); }, {}};
-  CHECK(unlike(outcome_of([&] { gloo_communicator::rendezvous(fails, "key", 0, 2, {limit, {"lo"}}); }), fault::communication,
-               "rank 0, at the rendezvous with rank 0: the store is down") == "");
-  CHECK(outcome_of([] { gloo_store::in_folder("no/such/folder").set("a", "b"); }).says("cannot write no/such/folder/a.part"));
+  gloo_store const fails{[](std::string const&, std::string const&) { throw std::runtime_error("the store is down"); },
+                         {}};
+  CHECK(unlike(outcome_of([&] {
+                 gloo_communicator::rendezvous(fails, "key", 0, 2, {limit, {"lo"}});
+               }),
+               fault::communication, "rank 0, at the rendezvous with rank 0: the store is down") == "");
+  CHECK(outcome_of([] {
+          gloo_store::in_folder("no/such/folder").set("a", "b");
+        }).says("cannot write no/such/folder/a.part"));
   for (auto const& [rank, size] : {std::pair(2, 2), std::pair(-1, 2), std::pair(0, 0)}) {
     CHECK(outcome_of([rank = rank, size = size] { gloo_communicator::rendezvous(folder(), "x", rank, size); }).code ==
           fault::option_out_of_range);

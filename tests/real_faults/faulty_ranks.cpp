@@ -1,13 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Ranks of MPI that call an algorithm again and again and write down what happens to them, for real_faults.py, which
-// kills, stops and slows them. Each event is a line of its own in the file of its rank.
+// Ranks of MPI, or of Gloo (OKTOPK_TESTS_OVER_GLOO), that call an algorithm again and again and write down what happens to
+// them, for real_faults.py, which kills, stops and slows them. Each event is a line of its own in the file of its rank.
 
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/integers.hpp>
+#ifdef OKTOPK_TESTS_OVER_GLOO
+#include <oktopk/gloo.hpp>
+#else
 #include <oktopk/mpi.hpp>
+#endif
 
 #ifdef OKTOPK_TESTS_WITH_XXHASH
 #include <oktopk/comm/checked.hpp>
@@ -17,7 +21,6 @@
 #include <Kokkos_Core.hpp>
 
 #include <fcntl.h>
-#include <mpi.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -195,11 +198,19 @@ int main(int argc, char** argv) {
   app.add_flag("--checked", how.is_checked, "with a digest of each message");
   CLI11_PARSE(app, argc, argv);
 
+#ifndef OKTOPK_TESTS_OVER_GLOO
   MPI_Init(&argc, &argv);
+#endif
   Kokkos::initialize(argc, argv);
   bool good = false;
   {
+#ifdef OKTOPK_TESTS_OVER_GLOO
+    auto comm =
+        oktopk::gloo_communicator::rendezvous(std::filesystem::path(std::getenv("STORE")).parent_path(), "faulty",
+                                              std::atoi(std::getenv("RANK")), std::atoi(std::getenv("WORLD_SIZE")));
+#else
     auto comm = oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD);
+#endif
     diary const log(how.log, comm.rank());
     log.write("pid " + std::to_string(getpid()));
     comm.set_time_limit(
@@ -221,9 +232,11 @@ int main(int argc, char** argv) {
   if (!good) {
     std::_Exit(3); // MPI would wait for the dead in MPI_Finalize
   }
-#ifdef MPICH
+#if defined(MPICH) || defined(OKTOPK_TESTS_OVER_GLOO)
   std::_Exit(0); // MPICH 4.0 over UCX may wait in MPI_Finalize for connections that were never used
 #endif
+#ifndef OKTOPK_TESTS_OVER_GLOO
   Kokkos::finalize();
   MPI_Finalize();
+#endif
 }
