@@ -485,6 +485,67 @@ TEST_CASE("another number of ranks takes the residuals, and none is lost") {
         }) == "");
 }
 
+TEST_CASE("a state is taken in part, with the density that was set") {
+  auto const state = buckets_by_engine<double>({}, 1).second[0];
+  using saved_state = oktopk::detail::bucketed_state<double, typename any_of<double>::state_type>;
+  std::istringstream file(state);
+  auto const residual = oktopk::load<saved_state>(file).residual;
+  CHECK(fault_on(1, [&](oktopk_engine_group* group) {
+          std::vector<std::int64_t> const of_other_model{5, 90};
+          char const* const other_names[] = {"new", "b"};
+          auto options = averager_of("topk_a(density=0.01)", OKTOPK_ENGINE_FLOAT64);
+          options.tensor_count = 2;
+          options.lengths = of_other_model.data();
+          options.names = other_names;
+          auto const averager = made_on(group, options);
+          std::vector<oktopk_engine_bytes> const bytes{{state.data(), state.size()}};
+          auto loading = loading_of(bytes);
+          loading.in_part = 1;
+          loading.has_density = 1;
+          loading.density = 1;
+          must(oktopk_engine_load(averager.get(), &loading));
+          std::vector<double> values(95);
+          std::vector<std::int32_t> const tensors{1, 0};
+          auto const arrival = arrival_of(values, tensors);
+          must(oktopk_engine_average(averager.get(), &arrival));
+          std::vector<double> expected(residual.begin() + 400, residual.begin() + 490);
+          expected.resize(95);
+          if (bits(values) != bits(expected) || std::count(values.begin(), values.begin() + 90, 0) == 90) {
+            throw std::runtime_error("other residuals");
+          }
+        }) == "");
+}
+
+TEST_CASE("a residual follows the values of its tensor to another order") {
+  CHECK(fault_on(1, [](oktopk_engine_group* group) {
+          std::int64_t const four = 4;
+          char const* const name = "w";
+          auto options = averager_of("topk_a(density=0.5)");
+          options.tensor_count = 1;
+          options.lengths = &four;
+          options.names = &name;
+          auto const averager = made_on(group, options);
+          std::vector<std::int32_t> const tensors{0};
+          std::vector<float> values{1, -2, 3, -4};
+          auto arrival = arrival_of(values, tensors);
+          must(oktopk_engine_average(averager.get(), &arrival)); // 1 and -2 are left
+          std::vector<std::int64_t> from{3, 2, 1, 0};
+          oktopk_engine_reordering const reordering{0, from.data()};
+          arrival.reordered = &reordering;
+          arrival.reordered_count = 1;
+          values = {0, 0, 0, 0};
+          must(oktopk_engine_average(averager.get(), &arrival));
+          if (values != std::vector<float>{0, 0, -2, 1}) {
+            throw std::runtime_error("another order");
+          }
+          from[0] = 2;
+          if (oktopk_engine_average(averager.get(), &arrival) != OKTOPK_ENGINE_OPTION_OUT_OF_RANGE ||
+              std::string(oktopk_engine_last_error()).find("are no permutation") == std::string::npos) {
+            throw std::runtime_error(oktopk_engine_last_error());
+          }
+        }) == "");
+}
+
 TEST_CASE("a step that is undone leaves no trace") {
   auto const run = [](bool undoes) {
     auto all = room<float>(2);
