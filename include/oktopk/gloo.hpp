@@ -139,10 +139,6 @@ public:
     if (size > 1) {
       ignore_broken_pipe();
       connect(store, key + ".", how);
-      for (int peer = 0; peer < size; ++peer) {
-        watches_.push_back(std::make_unique<watch>());
-        listen_to(peer);
-      }
       waker_ = std::thread([this] { wake_again_and_again(); });
     }
   }
@@ -320,10 +316,10 @@ private:
   };
 
   void listen_to(int peer) {
-    watch& mine = *watches_.back();
-    for (std::size_t link = 0; peer != rank && link < contexts_.size(); ++link) {
-      std::size_t const room = link == 0 ? longest_notice : 0;
-      mine.of_links.push_back(contexts_[link]->createUnboundBuffer(mine.text.data(), room));
+    watch& mine = *watches_[static_cast<std::size_t>(peer)];
+    for (auto const& link : contexts_) { // notices come over the first one
+      std::size_t const room = mine.of_links.empty() ? longest_notice : 0;
+      mine.of_links.push_back(link->createUnboundBuffer(mine.text.data(), room));
       mine.of_links.back()->recv(peer, notice_slot, 0, room);
     }
   }
@@ -388,6 +384,8 @@ private:
         }
       }
       mine = facts(bytes) + "\n" + mine;
+    } catch (error const& caught) {
+      mine = "! " + caught.sentence() + "\n";
     } catch (std::exception const& caught) {
       mine = "! " + gloo_text(caught) + "\n";
     }
@@ -401,12 +399,15 @@ private:
       }
     }
     std::size_t const addresses = contexts_.size() * static_cast<std::size_t>(size - 1) * bytes;
+    auto const first_line = [](std::string const& text) { return text.substr(0, text.find('\n')); };
     for (int peer = 0; peer < size; ++peer) { // all ranks throw the same
-      std::string const& theirs = all[static_cast<std::size_t>(peer)];
-      std::string const first = theirs.substr(0, theirs.find('\n'));
-      if (first.starts_with("! ")) {
+      if (std::string const first = first_line(all[static_cast<std::size_t>(peer)]); first.starts_with("! ")) {
         throw error(fault::communication, "rank " + std::to_string(peer) + ": " + first.substr(2));
       }
+    }
+    for (int peer = 0; peer < size; ++peer) {
+      std::string const& theirs = all[static_cast<std::size_t>(peer)];
+      std::string const first = first_line(theirs);
       if (first != facts(bytes) || theirs.size() != first.size() + 1 + addresses) {
         throw error(fault::ranks_disagree, "the ranks disagree: rank " + std::to_string(rank) + " has come with " +
                                                facts(bytes) + ", rank " + std::to_string(peer) + " with " + first);
@@ -437,28 +438,32 @@ private:
   /// A connection may be there before the peer knows of it. Who has greeted all others has read all addresses, and is
   /// connected to all; so a rank may leave, and addresses may be forgotten, without harm to one that still connects.
   void greet() {
-    std::vector<std::unique_ptr<buffer>> greetings;
-    for (bool const receives : {true, false}) {
+    auto const each_peer = [this](auto const& body) {
       for (int peer = 0; peer < size; ++peer) {
-        greetings.push_back(contexts_[0]->createUnboundBuffer(nullptr, 0));
-        if (peer != rank) {
-          receives ? greetings.back()->recv(peer, greeting_slot, 0, 0)
-                   : greetings.back()->send(peer, greeting_slot, 0, 0);
+        try {
+          if (peer != rank) {
+            body(peer, static_cast<std::size_t>(peer));
+          }
+        } catch (std::exception const& caught) {
+          throw cannot_connect(peer, caught);
         }
       }
-    }
+    };
+    std::vector<std::unique_ptr<buffer>> heard(static_cast<std::size_t>(size));
+    std::vector<std::unique_ptr<buffer>> said(static_cast<std::size_t>(size));
+    std::generate_n(std::back_inserter(watches_), size, std::make_unique<watch>);
+    each_peer([&](int peer, std::size_t at) {
+      listen_to(peer);
+      heard[at] = contexts_[0]->createUnboundBuffer(nullptr, 0);
+      heard[at]->recv(peer, greeting_slot, 0, 0);
+      said[at] = contexts_[0]->createUnboundBuffer(nullptr, 0);
+      said[at]->send(peer, greeting_slot, 0, 0);
+    });
     auto const limit = has_limit() ? std::chrono::ceil<std::chrono::milliseconds>(time_limit) : forever;
-    for (std::size_t each = 0; each < greetings.size(); ++each) {
-      auto const ranks = static_cast<std::size_t>(size);
-      int const peer = static_cast<int>(each % ranks);
-      try {
-        if (peer != rank) {
-          each < ranks ? greetings[each]->waitRecv(nullptr, limit) : greetings[each]->waitSend(nullptr, limit);
-        }
-      } catch (std::exception const& caught) {
-        throw cannot_connect(peer, caught);
-      }
-    }
+    each_peer([&](int, std::size_t at) {
+      heard[at]->waitRecv(nullptr, limit);
+      said[at]->waitSend(nullptr, limit);
+    });
   }
 
   error cannot_connect(int peer, std::exception const& why) const {

@@ -66,6 +66,7 @@ TEST_CASE("ranks meet by two callbacks, by the interfaces of the environment and
     CHECK(pass_around(comm, world_rank()) == previous_rank());
     CHECK(same_everywhere("connected"));
     CHECK(files_of("files") == 0);
+    CHECK(same_everywhere("seen"));
     auto again = meet("files", {"127.0.0.1"}); // so the key can be used again
     CHECK(pass_around(again, world_rank()) == previous_rank());
   });

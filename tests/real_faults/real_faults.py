@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Real faults of real ranks: processes of MPI, or of Gloo, that are killed, stopped, slowed down, end too early or have no memory.
+"""Real faults of real ranks: processes of MPI, or of Gloo, that are killed, stopped, slowed down, end early or have no memory.
 
 Each run starts faulty_ranks under Open MPI or MPICH, with the option of its launcher that lets the other ranks live on, or
 by start_all.py,
