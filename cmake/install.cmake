@@ -12,6 +12,16 @@ if(TARGET oktopk_catalogue)
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set(any_architecture "")
 endif()
+if(TARGET oktopk_engine) # a package of its own, for projects of C, which know neither C++ nor Kokkos
+  set(engine_folder ${CMAKE_INSTALL_DATADIR}/cmake/oktopk_engine)
+  install(TARGETS oktopk_engine EXPORT oktopk_engine
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(EXPORT oktopk_engine NAMESPACE oktopk:: DESTINATION ${engine_folder} FILE oktopk_engineConfig.cmake)
+  write_basic_package_version_file(oktopk_engineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopk_engineConfigVersion.cmake DESTINATION ${engine_folder})
+  install(FILES include/oktopk/engine.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oktopk)
+endif()
 install(DIRECTORY include/oktopk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT oktopkTargets NAMESPACE oktopk:: DESTINATION ${package_folder})
 

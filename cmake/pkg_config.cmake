@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# oktopk.pc. Kokkos installs no such file, so its flags are written into ours: all that its CMake targets name. Programs
+# oktopk.pc, and oktopk_engine.pc, for C. Kokkos installs no such file, so its flags are written into ours: all that its CMake targets name. Programs
 # compile the headers of Kokkos and call what is linked to it, so no library is private.
 # The prefix follows the file when the installation moves; the folders of Kokkos are absolute.
 
@@ -79,6 +79,20 @@ function(oktopk_add_flags_of target)
   set(oktopk_link_flags "${oktopk_link_flags}" PARENT_SCOPE)
 endfunction()
 
+file(RELATIVE_PATH oktopk_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" oktopk_prefix_from_pc "${oktopk_prefix_from_pc}")
+foreach(kind IN ITEMS include lib)
+  string(TOUPPER ${kind} folder)
+  set(oktopk_pc_${kind}dir "\${prefix}/${CMAKE_INSTALL_${folder}DIR}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}DIR}")
+    set(oktopk_pc_${kind}dir "${CMAKE_INSTALL_${folder}DIR}")
+  endif()
+endforeach()
+if(TARGET oktopk_engine) # which has what it needs of Kokkos inside, or finds it
+  configure_file(cmake/oktopk_engine.pc.in oktopk_engine.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopk_engine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
 get_target_property(imported Kokkos::kokkos IMPORTED)
 if(NOT imported)
   message(STATUS "oktopk: no oktopk.pc is installed, since Kokkos is part of this build")
@@ -108,13 +122,6 @@ foreach(kind IN ITEMS compile link)
   string(REPLACE ";" " " oktopk_kokkos_${kind}_flags "${flags}")
 endforeach()
 
-file(RELATIVE_PATH oktopk_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-string(REGEX REPLACE "/$" "" oktopk_prefix_from_pc "${oktopk_prefix_from_pc}")
-if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
-  set(oktopk_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-else()
-  set(oktopk_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
-endif()
 # C++20 where the user names no standard: the last -std would win, also over a newer one before these flags, but compilers
 # put what -Wp gives them before it. nvcc_wrapper gives that to the host's compiler alone.
 set(oktopk_pc_standard -Wp,-std=c++20)

@@ -1,26 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What Python sees of averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
+// What Python sees of engine/averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
 
-#include "averager.hpp"
+#include "engine/averager.hpp"
+#include "engine/workers.hpp"
 
 #include <oktopk/core/version.hpp>
-#include <oktopk/training/communication_thread.hpp>
+#include <oktopk/torch/process_group.hpp>
+#include <oktopk/torch/view.hpp>
 #include <oktopk/training/density.hpp>
 
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <functional>
-#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -34,155 +31,14 @@ namespace oktopk_torch {
 namespace {
 
 using future_pointer = std::shared_ptr<torch::jit::PythonFutureWrapper>;
+using oktopk::detail::running_workers;
 
-void end_workers();
-
-/// The one thread that does all work of a process group, in the order in which it came, and its averagers.
-///
-/// Each group has its own, so that averages of several groups end in whatever order each rank starts them, as the calls
-/// of Gloo do. Jobs of two threads hold the launch lock with a Kokkos that two threads must not use at once; whoever
-/// waits for messages gives it back.
-class worker {
-public:
-  /// A job throws nothing.
-  void post(std::function<void()> job) {
-    thread_.submit([job = std::move(job)] {
-      std::optional<oktopk::launch_lock> launching;
-      if (oktopk::detail::launches_need_lock) {
-        launching.emplace();
-      }
-      job();
-    });
-  }
-
-  bool runs_here() const { return thread_.runs_here(); }
-
-  void wait() { thread_.wait(); }
-
-  std::map<void*, std::shared_ptr<void>> all; ///< the averagers; for jobs alone
-  std::atomic<int> users{0};                  ///< as many averagers; 0: the thread is free for another group
-
-private:
-  oktopk::detail::communication_thread thread_; // the last: its work uses the others
-};
-
-/// The workers of this process, by their groups. All members are called with the GIL held.
-///
-/// The first worker initialises Kokkos and finalizes it: some backends of old releases launch kernels from no other
-/// thread, and with them it is the worker of all groups. Where somebody else has initialised Kokkos, it is left alone.
-/// Kokkos is finalized at the exit of the process, behind what was made after its initialization: views of other
-/// libraries may live as long as static objects.
-class workers {
-public:
-  workers() {
-    first().post([this] {
-      if (!Kokkos::is_initialized()) {
-        Kokkos::initialize();
-        is_ours_ = true;
-      }
-    });
-    first().wait(); // so that what the process does at its exit comes in the right order
-    std::atexit(&end_workers);
-  }
-
-  workers& operator=(workers&&) = delete;
-
-  /// After the jobs that have come.
-  ~workers() {
-    end_jobs();
-    all_.resize(1);
-    first().post([this] {
-      if (is_ours_) {
-        Kokkos::finalize();
-      }
-    });
-  }
-
-  worker& of(c10d::ProcessGroup const* group) {
-    if (!oktopk::detail::launches_from_any_thread<Kokkos::DefaultHostExecutionSpace>()) {
-      return first();
-    }
-    auto const free = std::find_if(all_.begin(), all_.end(), [group](entry const& each) {
-      return each.group == group && each.of->users > 0; // alive, so it is the same group
-    });
-    auto const found = free != all_.end() ? free : std::find_if(all_.begin(), all_.end(), [](entry const& each) {
-      return each.of->users == 0;
-    });
-    entry& taken = found != all_.end() ? *found : all_.emplace_back();
-    taken.group = group;
-    return *taken.of;
-  }
-
-  bool run_here() const {
-    return std::any_of(all_.begin(), all_.end(), [](entry const& each) { return each.of->runs_here(); });
-  }
-
-  /// A process that was forked has all objects, and not the threads: whatever waits for them would wait for ever.
-  bool are_of_this_process() const { return process_ == ::getpid(); }
-
-  /// Destroys the averagers, after the jobs that have come.
-  void end_jobs() {
-    for (entry const& each : all_) {
-      each.of->post([of = each.of.get()] { of->all.clear(); });
-    }
-    for (entry const& each : all_) {
-      each.of->wait();
-    }
-  }
-
-private:
-  struct entry {
-    c10d::ProcessGroup const* group = nullptr;
-    std::unique_ptr<worker> of = std::make_unique<worker>();
-  };
-
-  worker& first() { return *all_.front().of; }
-
-  bool is_ours_ = false;
-  pid_t process_ = ::getpid();
-  std::vector<entry> all_ = std::vector<entry>(1);
-};
-
-// All are used with the GIL held; the workers at the exit of the process as well.
-std::unique_ptr<workers> the_workers;
-bool is_shut_down = false;
-PyObject* error_type = nullptr;
-
-workers& running_workers(bool waits = false) {
-  if (is_shut_down) {
-    throw oktopk::error(oktopk::fault::bad_state, "oktopk_torch has been shut down");
-  }
-  if (!the_workers) {
-    the_workers = std::make_unique<workers>();
-  }
-  if (!the_workers->are_of_this_process()) {
-    throw oktopk::error(oktopk::fault::bad_state,
-                        "oktopk_torch was in use before this process was forked: use it in processes that are spawned, "
-                        "or fork them before");
-  }
-  if (waits && the_workers->run_here()) { // the wait would have no end
-    throw oktopk::error(oktopk::fault::bad_state, "a callback of a future cannot wait for oktopk_torch");
-  }
-  return *the_workers;
-}
-
-bool have_workers() {
-  return the_workers && the_workers->are_of_this_process();
-}
-
-void end_workers() {
-  if (!have_workers()) {
-    static_cast<void>(the_workers.release()); // its destructor would wait for the threads
-  }
-  the_workers.reset();
-}
+constexpr char const* library = "oktopk_torch";
+PyObject* error_type = nullptr; // used with the GIL held
 
 void shut_down() {
-  is_shut_down = true;
-  if (have_workers()) {
-    py::gil_scoped_release const release;
-    the_workers->end_jobs();
-  }
+  py::gil_scoped_release const release;
+  running_workers::shut_down();
 }
 
 /// A future whose `wait` raises `oktopk_torch.Error`, in a backward pass as well: torch knows its own exception of
@@ -196,17 +52,47 @@ void set_error(c10::ivalue::Future& future, std::string const& text) {
 }
 
 std::string text_of(std::exception_ptr const& why) {
-  try {
-    std::rethrow_exception(why);
-  } catch (oktopk::error const& caught) {
-    bool const is_late = caught.code() == oktopk::fault::timed_out;
-    return caught.what() + std::string(is_late ? " (calls of oktopk_torch are collective: does every rank of the group "
-                                                 "make this one, in the same order?)"
-                                               : "");
-  } catch (std::exception const& caught) {
-    return caught.what();
-  }
+  return oktopk::detail::text_of(why, library);
 }
+
+oktopk::detail::element element_of(at::ScalarType type) {
+  using oktopk::detail::element;
+  return type == at::kDouble     ? element::float64
+         : type == at::kHalf     ? element::float16
+         : type == at::kBFloat16 ? element::bfloat16
+                                 : element::float32;
+}
+
+/// A call, with its tensor, and with those of `reordered`.
+struct arrival {
+  at::Tensor buffer;
+  std::vector<std::pair<int, at::Tensor>> reordered;
+  oktopk::detail::tensor_arrival call;
+
+  arrival(at::Tensor of, std::vector<int> tensors, std::string key, std::vector<std::pair<int, at::Tensor>> moved,
+          std::vector<int> used, std::string fault, std::string subject, bool is_first, bool is_last, bool continues,
+          double loss_scale, std::optional<double> density)
+      : buffer(std::move(of)), reordered(std::move(moved)), call{{},
+                                                                 std::move(tensors),
+                                                                 std::move(key),
+                                                                 {},
+                                                                 std::move(used),
+                                                                 std::move(fault),
+                                                                 std::move(subject),
+                                                                 is_first,
+                                                                 is_last,
+                                                                 continues,
+                                                                 loss_scale,
+                                                                 density,
+                                                                 {}} {}
+};
+
+/// The arguments of `load` beside the states.
+struct loading : oktopk::detail::tensor_loading {
+  loading(std::vector<std::string> given, std::string why, std::optional<double> part, bool is_partial,
+          std::int32_t rank, int steps, std::optional<double> set)
+      : tensor_loading{std::move(given), std::move(why), part, is_partial, rank, steps, set, "load_state_dict"} {}
+};
 
 /// The first error of a step, kept until DDP has ended its backward pass.
 struct kept_error {
@@ -224,45 +110,27 @@ public:
                   oktopk::detail::error_feedback_options const& how, std::vector<std::string> const& names,
                   std::vector<std::int64_t> const& lengths, oktopk::detail::on_non_finite gives,
                   std::string const& fault)
-      : worker_(running_workers(true).of(&group)) {
-    // The type of the pointer that Python holds differs between releases of torch.
-    using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
-    auto const counted = pointer::unsafe_reclaim_from_nonowning(&group);
-    auto const beside = pointer::unsafe_reclaim_from_nonowning(&of_allreduce);
-    worker_.users += 1;
-    try {
-      run([&] {
-        auto const made = std::make_shared<averager>(counted, beside, text, how, names, lengths, gives, fault);
-        on_ = made.get();
-        worker_.all[on_] = made;
-      });
-    } catch (...) {
-      worker_.users -= 1;
-      throw;
-    }
-  }
-
-  native_averager& operator=(native_averager&&) = delete;
-
-  ~native_averager() {
-    if (have_workers()) {
-      worker_.post([&from = worker_, on = on_] {
-        from.all.erase(on);
-        from.users -= 1;
-      });
-    }
-  }
+      : when_skipped_(oktopk::detail::value_of_skipped(gives)),
+        on_(running_workers::take(&group, library), library, [&] {
+          // The type of the pointer that Python holds differs between releases of torch.
+          using pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
+          using communicator = oktopk::process_group_communicator;
+          return std::make_shared<averager>(communicator(pointer::unsafe_reclaim_from_nonowning(&group),
+                                                         communicator::usual_first_tag,
+                                                         pointer::unsafe_reclaim_from_nonowning(&of_allreduce)),
+                                            library, text, how, names, lengths, gives, fault);
+        }) {}
 
   /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error. With `keeps_error` it
   /// has none, the buffer has zeros, and `error` tells: DDP does not end a backward pass in order where a future has an
   /// error, and a callback of the future that moves weights must move none.
-  void start(oktopk::detail::tensor_arrival what, future_pointer const& future, bool keeps_error) {
-    auto const result = torch::jit::toIValue(py::cast(what.buffer), c10::PyObjectType::get());
-    if (what.is_first) {
+  void start(arrival const& given, future_pointer const& future, bool keeps_error) {
+    auto const result = torch::jit::toIValue(py::cast(given.buffer), c10::PyObjectType::get());
+    if (given.call.is_first) {
       kept_ = std::make_shared<kept_error>();
     }
-    what.done = [result, buffer = what.buffer, future = future->fut, kept = kept_,
-                 keeps_error](std::exception_ptr const& why) {
+    auto const end = [result, buffer = given.buffer, future = future->fut, kept = kept_,
+                      keeps_error](std::exception_ptr const& why) {
       oktopk::detail::launch_unlock const lent; // callbacks run here
       if (why && !keeps_error) {
         set_error(*future, text_of(why));
@@ -275,7 +143,8 @@ public:
       }
       future->markCompleted(result);
     };
-    post([what = std::move(what)](averager& of) { of.arrive(what); });
+    on_.post(
+        [given, end, when_skipped = when_skipped_](averager& of) { of.arrive(with_memory(given, when_skipped, end)); });
   }
 
   /// Of the last step, so far; empty if there is none.
@@ -285,7 +154,7 @@ public:
   }
 
   void backward_ended() {
-    post([when = std::chrono::steady_clock::now()](averager& of) { of.backward_ended(when); });
+    on_.post([when = std::chrono::steady_clock::now()](averager& of) { of.backward_ended(when); });
   }
 
   /// Makes the class of Python.
@@ -301,8 +170,8 @@ public:
         .def("lengths", of(&averager::lengths))
         .def("set_density", of(&averager::set_density))
         .def("undo", of(&averager::undo))
-        .def("save", of(&averager::save))
-        .def("load", of(&averager::load))
+        .def("save", &native_averager::save)
+        .def("load", &native_averager::load)
         .def("residual_norm", of(&averager::residual_norm))
         .def("words_sent", of(&averager::words_sent))
         .def("last_step", [](native_averager& self) { return named(of(&averager::last_step)(self)); })
@@ -310,6 +179,65 @@ public:
   }
 
 private:
+  /// The call over memory: the tensor's, or that of a copy where its values do not lie one after the other there.
+  template <class End>
+  static oktopk::detail::tensor_arrival with_memory(arrival const& given, float when_skipped, End const& end) {
+    oktopk::detail::tensor_arrival call = given.call;
+    call.buffer = {nullptr, given.buffer.numel(), element_of(given.buffer.scalar_type())};
+    at::Tensor values;
+    try {
+      for (auto const& [tensor, from] : given.reordered) {
+        auto const indices = oktopk::torch_view<std::int64_t>(from);
+        call.reordered.push_back({tensor, {indices.data(), indices.data() + indices.extent(0)}});
+      }
+      if (call.fault.empty()) { // the memory of a tensor with the negative bit has the values of another one
+        values = given.buffer.resolve_neg().contiguous();
+        call.buffer.data = values.data_ptr();
+      }
+    } catch (...) { // the other ranks make this call
+      call.fault = oktopk::detail::error_of_rank(std::current_exception()).sentence();
+    }
+    call.done = end;
+    if (!call.fault.empty()) {
+      call.done = [buffer = given.buffer, when_skipped, end](std::exception_ptr const& why) {
+        if (!why) {
+          buffer.fill_(when_skipped);
+        }
+        end(why);
+      };
+    } else if (!values.is_same(given.buffer)) {
+      call.done = [values, buffer = given.buffer, end](std::exception_ptr why) {
+        try {
+          c10::InferenceMode const guard; // a buffer that is an inference tensor can only be changed in this mode
+          why ? void() : oktopk::detail::torch_call("the copy of an average", [&] { buffer.copy_(values); });
+        } catch (
+            oktopk::error const&) { // on this rank only: the sums are complete, and residuals are as after the step
+          why = std::current_exception();
+        }
+        end(why);
+      };
+    }
+    return call;
+  }
+
+  at::Tensor save() const {
+    auto bytes = on_.run([&] { return on_.object().save(); });
+    return at::from_blob(bytes.data(), {std::ssize(bytes)}, at::kByte).clone();
+  }
+
+  void load(std::vector<at::Tensor> const& saved, loading how) {
+    std::vector<std::span<char const>> states;
+    try {
+      for (at::Tensor const& each : saved) {
+        auto const bytes = oktopk::torch_view<std::uint8_t>(each);
+        states.emplace_back(reinterpret_cast<char const*>(bytes.data()), bytes.extent(0));
+      }
+    } catch (oktopk::error const& caught) {
+      how.fault = how.fault.empty() ? caught.sentence() : how.fault;
+    }
+    on_.run([&] { on_.object().load(states, how); });
+  }
+
   static std::map<std::string, double> named(oktopk::detail::step_figures const& last) {
     return {{"steps", last.steps},
             {"skipped", last.skipped},
@@ -330,33 +258,16 @@ private:
   template <class Result, class... Arguments>
   static auto of(Result (averager::*member)(Arguments...)) {
     return [member](native_averager& self, std::decay_t<Arguments>... given) {
-      return self.run([&] { return (self.on_->*member)(given...); });
+      return self.on_.run([&] { return (self.on_.object().*member)(given...); });
     };
   }
   template <class Result>
   static auto of(Result (averager::*member)() const) {
-    return [member](native_averager& self) { return self.run([&] { return (self.on_->*member)(); }); };
+    return [member](native_averager& self) { return self.on_.run([&] { return (self.on_.object().*member)(); }); };
   }
 
-  template <class Job>
-  void post(Job job) {
-    running_workers();
-    worker_.post([on = on_, job = std::move(job)] { job(*on); });
-  }
-
-  /// Lets Python go on meanwhile.
-  template <class Job>
-  std::invoke_result_t<Job> run(Job const& job) const {
-    running_workers(true);
-    auto const task = std::make_shared<std::packaged_task<std::invoke_result_t<Job>()>>(job);
-    auto result = task->get_future();
-    py::gil_scoped_release const release;
-    worker_.post([task] { (*task)(); });
-    return result.get();
-  }
-
-  worker& worker_;
-  averager* on_ = nullptr;                                            // the worker owns it
+  float when_skipped_;
+  oktopk::detail::posted<averager, py::gil_scoped_release> on_;
   std::shared_ptr<kept_error> kept_ = std::make_shared<kept_error>(); // of the last step
 };
 
@@ -398,10 +309,10 @@ PYBIND11_MODULE(_native, module) {
             return schedule(saved[0].cast<double>(), saved[1].cast<double>(), saved[2].cast<std::int64_t>(),
                             saved[3].cast<int>());
           }));
-  py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
+  py::class_<arrival>(module, "Arrival")
       .def(py::init<at::Tensor, std::vector<int>, std::string, std::vector<std::pair<int, at::Tensor>>,
                     std::vector<int>, std::string, std::string, bool, bool, bool, double, std::optional<double>>());
-  py::class_<oktopk::detail::tensor_loading>(module, "Loading")
+  py::class_<loading>(module, "Loading")
       .def(py::init<std::vector<std::string>, std::string, std::optional<double>, bool, std::int32_t, int,
                     std::optional<double>>());
   py::enum_<oktopk::detail::on_non_finite>(module, "on_non_finite")
@@ -419,6 +330,6 @@ PYBIND11_MODULE(_native, module) {
     return all;
   });
   module.def("version", &oktopk::version);
-  module.def("expect_other_thread", [] { running_workers(true); });
+  module.def("expect_other_thread", [] { running_workers::expect(library, true); });
   module.def("shut_down", &shut_down);
 }

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -200,6 +201,12 @@ public:
 
   /// Throws if another rank has given up. Notes whose connections have ended.
   void look_around() {
+    if (is_to_end_) {
+      std::unique_lock lock(of_waker_);
+      error const why = *end_;
+      lock.unlock();
+      fail(why);
+    }
     for (int step = 1; step < size; ++step) {
       int const peer = (rank + step) % size;
       watch& each = *watches_[static_cast<std::size_t>(peer)];
@@ -207,6 +214,13 @@ public:
         broken.fail(abandoned_by(peer, during, each.text.data() + 1));
       }
     }
+  }
+
+  /// For any thread: the wait that is under way ends, or the next one, with this error on all ranks.
+  void end_soon(error const& why) {
+    std::lock_guard const lock(of_waker_);
+    end_.emplace(why);
+    is_to_end_ = true;
   }
 
   bool any_has_ended() const { return any_has_ended_; }
@@ -491,6 +505,8 @@ private:
   buffer* waited_ = nullptr;
   bool waits_to_receive_ = false;
   bool over_ = false;
+  std::optional<error> end_;
+  std::atomic<bool> is_to_end_{false};
   std::thread waker_;
 };
 
@@ -607,6 +623,10 @@ public:
   /// Gives the communicator up: this rank can no longer use it, and the waits of the others end. A wait that fails does
   /// this by itself.
   void abort(error const& why) noexcept { shared_->abort(why); }
+
+  /// The same for any thread, while a wait may be under way: that one ends with this error, or the next one that has to
+  /// wait.
+  void abort_soon(error const& why) const { shared_->end_soon(why); }
 
   /// As `communicator` says; the connections are closed. Memory of a message is never read or written afterwards. Waits
   /// until the other ranks have given up as well, for a second at most, or a quarter of the time limit if that is less.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Every algorithm of the catalogue for sums of double; oktopk::catalogue has those of float.
+// Every algorithm of the catalogue for sums of double on the host; oktopk::catalogue has those of float.
 
 #include <oktopk/catalogue/make.hpp>
 

@@ -2,21 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "engine/host_buffer.hpp"
+
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/error_feedback.hpp>
-#include <oktopk/torch/process_group.hpp>
-#include <oktopk/torch/view.hpp>
 #include <oktopk/training/bucket_engine.hpp>
-
-#include <ATen/ATen.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -25,11 +23,11 @@ namespace oktopk::detail {
 
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
-  at::Tensor buffer;
+  host_buffer buffer;       ///< until `done` is called; may have a length alone where there is a fault
   std::vector<int> tensors; ///< empty for a call by key
   std::string key;          ///< of a call by key; a new one adds a tensor
   /// Tensors whose values lie in another order now: the i-th is that which was at the i-th index.
-  std::vector<std::pair<int, at::Tensor>> reordered;
+  std::vector<std::pair<int, std::vector<std::int64_t>>> reordered;
   std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
   std::string fault;               ///< a sentence if the gradients cannot be used; the call then fails on all ranks
   std::string subject;             ///< the call, in words that ranks compare before its step; empty: they do not
@@ -39,8 +37,6 @@ struct tensor_arrival {
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
   std::optional<double> density{}; ///< from this step on; none for the one before
   std::function<void(std::exception_ptr)> done{}; ///< called once, with null where all went well
-
-  at::Tensor values{}; // contiguous, of the type of the sums, without the factor; the buffer itself where it is so
 };
 
 /// The arguments of `tensor_averager::load` beside the states.
@@ -54,10 +50,16 @@ struct tensor_loading {
   std::int32_t saved_by = -1;      ///< the rank; -1 if not known, or if there are several
   int steps_of_borders = 1;        ///< after which DDP has built its buckets anew
   std::optional<double> density{}; ///< that `set_density` had set
+  std::string called = "load";     ///< as the program calls it, for its errors
 };
 
 /// What a step with values that are not finite gives: with zeros or infinities it is skipped.
 enum class on_non_finite { error, zeros, infinities };
+
+/// What the buffers of a step that is skipped get.
+constexpr float value_of_skipped(on_non_finite gives) {
+  return gives == on_non_finite::zeros ? 0 : std::numeric_limits<float>::infinity();
+}
 
 /// Figures of the last step of a `tensor_averager`.
 struct step_figures {
@@ -73,49 +75,47 @@ struct step_figures {
   int ranks = 1;
 };
 
-/// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback. The
-/// Python module uses it for calls by key and for the hook of DistributedDataParallel.
+/// Averages of tensors over the ranks, each call with an allreduce of the catalogue and error feedback; one for the C
+/// interface and for the Python module. DDP is PyTorch's DistributedDataParallel, which has its buckets averaged here.
 ///
 /// A step is a backward pass, or the calls by key up to the next call of a key that was in it. Where a call of a step
 /// fails, all of its calls are undone, and those that follow in it fail.
 ///
-/// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
+/// Sums and residuals are of type `Value`; values of other types are copied. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks. Calls with a `subject` are compared before
 /// their step, in ceil(log2 P) messages of 4 words; then calls in another order, and the fault of one rank, are an
 /// error that names them on every rank. After a call that has failed, ranks tell each other what was wrong: an
 /// `agreement`.
 ///
-/// DistributedDataParallel builds other buckets after its first iteration, after its second one for a static graph:
+/// DDP builds other buckets after its first iteration, after its second one for a static graph:
 /// then residuals and velocities move with their tensors, and the allreduces start anew. After `load` so many steps use
 /// the buckets of the saved state, whatever buckets arrive, so that a program that continues does the same as one that
 /// was never interrupted. In these steps all tensors are reduced when all have arrived.
 ///
-/// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a tensor
+/// DDP drops the average of a parameter that no rank has used in a backward pass. So such a tensor
 /// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
 /// in one reduction of an integer a tensor before each call, where `used` is given.
 template <gradient_value Value>
 class tensor_averager {
   using space = Kokkos::DefaultHostExecutionSpace;
-  using communicator_type = counted<process_group_communicator>;
+  using communicator_type = counted<any_communicator>;
   using allreduce = any_allreduce<space, any_communicator, Value>;
   using engine = detail::bucket_engine<error_feedback<allreduce>>;
   using state_type = typename engine::state_type;
-  using view = torch_view_type<Value>;
+  using view = Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 public:
   /// Collective. `text` names an algorithm, of density 0.01 unless the text has another. Without tensors here, they come
-  /// by `add`. `of_allreduce` is as of `process_group_communicator`. Throws an `error` on every rank.
-  tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::ProcessGroup> of_allreduce,
-                  std::string text, error_feedback_options const& how, std::vector<std::string> names,
-                  std::vector<std::int64_t> const& lengths, on_non_finite gives, std::string const& fault)
-      : comm_(process_group_communicator(std::move(group), process_group_communicator::usual_first_tag,
-                                         std::move(of_allreduce))),
-        text_(std::move(text)), how_(how), on_non_finite_(gives),
+  /// with their keys. `caller` is the name of the library in errors. Throws an `error` on every rank.
+  tensor_averager(any_communicator comm, std::string caller, std::string text, error_feedback_options const& how,
+                  std::vector<std::string> names, std::vector<std::int64_t> const& lengths, on_non_finite gives,
+                  std::string const& fault)
+      : comm_(std::move(comm)), caller_(std::move(caller)), text_(std::move(text)), how_(how), on_non_finite_(gives),
         tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets), used_(lengths.size()),
         engine_(new_engine(lengths)) {
     set_names(std::move(names));
     if (!fault.empty()) {
-      agreement terms("oktopk_torch");
+      agreement terms(caller_);
       terms.note(fault::option_out_of_range, fault);
       terms.check_on(comm_);
     }
@@ -125,6 +125,9 @@ public:
   }
 
   tensor_averager& operator=(tensor_averager&&) = delete;
+
+  /// The calls of a step that was broken off get their error.
+  ~tensor_averager() { break_off(); }
 
   /// Collective. An error is passed to `done`, and to the `done` of all later calls of the same step.
   void arrive(tensor_arrival what) {
@@ -136,16 +139,15 @@ public:
     engine_->times().buckets.push_back({ready, ready, ready});
     bool const is_last = what.is_last;
     is_open_ = !is_last;
-    last_.step_values += static_cast<double>(what.buffer.numel());
+    last_.step_values += static_cast<double>(what.buffer.length);
     try { // also where the step has failed: the caller knows that it is done
       for (auto const& [tensor, from] : what.reordered) {
-        auto const indices = torch_view<std::int64_t>(from);
-        engine_->reorder(tensor, std::span(indices.data(), indices.extent(0)));
+        engine_->reorder(tensor, from);
       }
     } catch (...) {
       engine_->fail(std::current_exception());
     }
-    arrived_.push_back(std::move(what));
+    arrived_.push_back({std::move(what), nullptr, nullptr});
     attempt([&] { take(arrived_.back()); });
     if (is_last && steps_in_saved_buckets_ > 0) {
       attempt([&] { reduce_together(); });
@@ -158,7 +160,7 @@ public:
 
   /// Collective, between steps.
   void set_density(double density) {
-    agreement terms("oktopk_torch: set_density");
+    agreement terms(caller_ + ": set_density");
     detail::resolve_k(1, std::nullopt, density, terms);
     terms.fact("density", density).check_on(comm_);
     if (engine_->plan().buckets.empty()) {
@@ -175,7 +177,7 @@ public:
   /// it. An `error` (bad_state) where there is no step, or none since the last `undo` or `load`.
   void undo() {
     break_off();
-    agreement terms("oktopk_torch: undo");
+    agreement terms(caller_ + ": undo");
     if (!engine_->can_undo() && !engine_->failed()) {
       terms.note(fault::bad_state, "there is no step to take back");
     }
@@ -185,16 +187,15 @@ public:
 
   /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`. In the middle of a step those of the
   /// state before it, to which the weights belong.
-  at::Tensor save() const {
-    std::vector<char> bytes = detail::checkpoint_of(is_open_ ? engine_->state_before_step() : engine_->state());
-    return at::from_blob(bytes.data(), {std::ssize(bytes)}, at::kByte).clone();
+  std::vector<char> save() const {
+    return detail::checkpoint_of(is_open_ ? engine_->state_before_step() : engine_->state());
   }
 
   /// Collective; the residuals of all `saved` add up. An `error` on every rank if a rank has a fault or the states do
   /// not fit; then nothing has changed.
-  void load(std::vector<at::Tensor> const& saved, tensor_loading const& how) {
+  void load(std::vector<std::span<char const>> const& saved, tensor_loading const& how) {
     break_off();
-    agreement terms("oktopk_torch: load_state_dict");
+    agreement terms(caller_ + ": " + how.called);
     state_type state;
     note_fault(terms, [&] {
       if (!how.fault.empty()) {
@@ -217,12 +218,12 @@ public:
     }
     terms.fact("density", how.density.value_or(0)).check_on(comm_);
     if (how.share) {
-      expect_different(how.saved_by);
+      expect_different(how);
     }
     double const density = how.density.value_or(density_);
     auto fresh = new_engine(state.lengths);
     auto next = state.bucket_tensors.begin();
-    agreement fitting("oktopk_torch: load_state_dict");
+    agreement fitting(caller_ + ": " + how.called);
     for (std::size_t i = 0; i < state.bucket_sizes.size(); ++i) {
       add_bucket({next, next + state.bucket_sizes[i]}, *fresh, density);
       next += state.bucket_sizes[i];
@@ -285,6 +286,11 @@ public:
 private:
   enum class coming { by_key, in_buckets };
 
+  struct arrived : tensor_arrival {
+    std::unique_ptr<Value[]> copied;
+    Value* values; ///< of the type of the sums, without the factor: the buffer's, or those that were copied; null: none
+  };
+
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
   int bucket_count() const { return static_cast<int>(engine_->plan().buckets.size()); }
@@ -313,12 +319,12 @@ private:
     loss_scale_ = first.loss_scale;
     attempt([&] {
       if (!first.subject.empty()) {
-        agreement terms("oktopk_torch: average");
+        agreement terms(caller_ + ": average");
         terms.note(fault::option_out_of_range, first.fault);
         terms.fact("call", first.subject).fact("density", first.density.value_or(0));
         if (tensors_come_ == coming::by_key) {
           terms.note(fault::option_out_of_range, length_fault(first));
-          terms.fact("values of " + first.subject, first.buffer.numel());
+          terms.fact("values of " + first.subject, first.buffer.length);
         }
         terms.check_on(comm_);
       }
@@ -339,12 +345,12 @@ private:
   }
 
   // An error on every rank if two ranks go on from what the same rank has saved.
-  void expect_different(std::int32_t saved_by) {
+  void expect_different(tensor_loading const& how) {
     std::vector<std::int32_t> all(index(comm_.size()));
-    allgather(comm_, std::span<std::int32_t const>(&saved_by, 1), std::span(all), phase::control, workspace_);
+    allgather(comm_, std::span<std::int32_t const>(&how.saved_by, 1), std::span(all), phase::control, workspace_);
     for (auto one = all.begin(); one != all.end(); ++one) {
       if (auto const other = std::find(std::next(one), all.end(), *one); *one >= 0 && other != all.end()) {
-        throw error(fault::bad_state, "oktopk_torch: load_state_dict: rank " + std::to_string(one - all.begin()) +
+        throw error(fault::bad_state, caller_ + ": " + how.called + ": rank " + std::to_string(one - all.begin()) +
                                           " and rank " + std::to_string(other - all.begin()) +
                                           " both have the saved state of rank " + std::to_string(*one) +
                                           ", whose residuals would count twice");
@@ -376,9 +382,9 @@ private:
       return {};
     }
     std::int64_t const length = engine_->plan().places[index(found->second)].length;
-    return length == what.buffer.numel()
+    return length == what.buffer.length
                ? ""
-               : "the tensor of key '" + what.key + "' has " + std::to_string(what.buffer.numel()) +
+               : "the tensor of key '" + what.key + "' has " + std::to_string(what.buffer.length) +
                      " values, and had " + std::to_string(length) + " before";
   }
 
@@ -387,12 +393,12 @@ private:
     if (is_new) {
       names_.push_back(what.key);
       used_.push_back(0);
-      engine_->add_tensor(what.buffer.numel());
+      engine_->add_tensor(what.buffer.length);
     }
     return found->second;
   }
 
-  void take(tensor_arrival& what) {
+  void take(arrived& what) {
     if (tensors_come_ == coming::by_key) {
       what.tensors = {number_of_key(what)};
     }
@@ -403,16 +409,26 @@ private:
       used_[index(what.tensors[i])] = what.used[i];
     }
     if (what.fault.empty()) {
-      // The memory of a tensor with the negative bit has the values of another one.
-      what.values = what.buffer.resolve_neg().to(detail::torch_type<Value>).contiguous();
-      if (loss_scale_ != 1) {
-        what.values.mul_(1 / loss_scale_);
+      auto const length = static_cast<std::size_t>(what.buffer.length);
+      if (what.buffer.type == element_of<Value>) {
+        what.values = static_cast<Value*>(what.buffer.data);
+      } else {
+        what.copied = std::make_unique_for_overwrite<Value[]>(length);
+        what.values = what.copied.get();
+        widen(what.buffer, what.values);
       }
+      multiply(what, 1 / loss_scale_);
     }
     if (steps_in_saved_buckets_ == 0) {
       int const number = number_of(what.tensors);
-      auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
+      auto const values = what.fault.empty() ? view(what.values, static_cast<std::size_t>(what.buffer.length)) : view();
       reduce(number < 0 ? adopt(what.tensors) : number, values, what, what.fault);
+    }
+  }
+
+  static void multiply(arrived const& what, double factor) {
+    if (factor != 1) {
+      std::for_each_n(what.values, what.buffer.length, [by = static_cast<Value>(factor)](Value& each) { each *= by; });
     }
   }
 
@@ -421,18 +437,13 @@ private:
     if (arrived_.empty()) {
       return;
     }
-    for (tensor_arrival const& each : arrived_) {
-      if (!why && loss_scale_ != 1) {
-        each.values.mul_(loss_scale_);
+    for (arrived const& each : arrived_) {
+      if (!why) {
+        multiply(each, loss_scale_);
       }
-      if (!why && !each.values.is_same(each.buffer)) {
-        try {
-          c10::InferenceMode const guard; // a buffer that is an inference tensor can only be changed in this mode
-          detail::torch_call("the copy of an average", [&] { each.buffer.copy_(each.values); });
-        } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
-          why = std::current_exception();
-        }
-        if (!why && skips() && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
+      if (!why && each.copied) {
+        narrow(each.values, each.buffer);
+        if (skips() && !are_finite(each.buffer)) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
@@ -442,21 +453,20 @@ private:
     last_.steps += arrived_.back().is_last ? 1 : 0;
     last_.skipped += last_.was_skipped ? 1 : 0;
     last_.words = words_sent() - words_before_;
-    for (tensor_arrival const& each : std::exchange(arrived_, {})) {
-      if (last_.was_skipped) {
-        each.buffer.fill_(on_non_finite_ == on_non_finite::zeros ? 0 : std::numeric_limits<float>::infinity());
+    for (arrived const& each : std::exchange(arrived_, {})) {
+      if (last_.was_skipped && each.buffer.data != nullptr) {
+        fill(each.buffer, value_of_skipped(on_non_finite_));
       }
       each.done(last_.was_skipped ? nullptr : why);
     }
   }
 
   // The sum of this rank's share of the saved states.
-  state_type sum_of(std::vector<at::Tensor> const& saved, tensor_loading const& how) const {
+  state_type sum_of(std::vector<std::span<char const>> const& saved, tensor_loading const& how) const {
     bool const by_key = tensors_come_ == coming::by_key;
     state_type state;
     for (std::size_t i = 0; i < saved.size(); ++i) {
-      auto const bytes = torch_view<std::uint8_t>(saved[i]);
-      auto next = oktopk::detail::state_of<state_type>({reinterpret_cast<char const*>(bytes.data()), bytes.extent(0)});
+      auto next = oktopk::detail::state_of<state_type>(saved[i]);
       if (how.in_part) {
         next = part_of(next, how.keys);
       }
@@ -536,10 +546,10 @@ private:
   allreduce made_by_text(std::int64_t length) const {
     try {
       return make_allreduce<Value>(space(), comm_, text_, {.length = length, .k = {}, .density = 0.01});
-    } catch (error const& found) { // programs in Python know no function of this name
+    } catch (error const& found) { // programs know no function of this name
       std::string const said = found.sentence();
       std::string const maker = "make_allreduce: ";
-      throw error(found.code(), said.starts_with(maker) ? "oktopk_torch: " + said.substr(maker.size()) : said);
+      throw error(found.code(), said.starts_with(maker) ? caller_ + ": " + said.substr(maker.size()) : said);
     }
   }
 
@@ -671,8 +681,8 @@ private:
   /// tensors found.
   std::size_t exchange(int number, std::vector<Value>& values, bool back) {
     std::size_t count = 0;
-    for (tensor_arrival const& each : arrived_) {
-      Value* here = torch_view<Value>(each.values).data();
+    for (arrived const& each : arrived_) {
+      Value* here = each.values;
       for (int const tensor : each.tensors) {
         detail::tensor_place const& place = engine_->plan().places[index(tensor)];
         if (place.bucket == number) {
@@ -687,6 +697,7 @@ private:
   }
 
   communicator_type comm_;
+  std::string caller_;
   std::string text_;
   error_feedback_options how_;
   on_non_finite on_non_finite_;
@@ -696,12 +707,12 @@ private:
   std::vector<int> used_;                        // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
-  std::vector<tensor_arrival> arrived_; // and not delivered
-  bool is_open_ = false;                // a step has begun, and its last call has not come
-  int steps_in_saved_buckets_ = 0;      // for so many steps after a load
-  double density_ = 0;                  // that was set or loaded; 0: the text's
-  double loss_scale_ = 1;               // of this step
-  double words_before_ = 0;             // the last step
+  std::vector<arrived> arrived_;   // and not delivered
+  bool is_open_ = false;           // a step has begun, and its last call has not come
+  int steps_in_saved_buckets_ = 0; // for so many steps after a load
+  double density_ = 0;             // that was set or loaded; 0: the text's
+  double loss_scale_ = 1;          // of this step
+  double words_before_ = 0;        // the last step
   step_figures last_;
 };
 
