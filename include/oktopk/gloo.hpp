@@ -185,7 +185,7 @@ public:
       registered(gloo_ranks& all, buffer& what, bool in) : ranks(all) { ranks.wake(&what, in); }
       ~registered() { ranks.wake(nullptr, false); }
     } const scope(*this, message, receives);
-    return receives ? message.waitRecv(nullptr, forever) : message.waitSend(nullptr, forever);
+    return receives ? message.waitRecv(nullptr, no_limit) : message.waitSend(nullptr, no_limit);
   }
 
   /// The same for a message that is complete or never will be. It takes more than one try: to be woken just before the
@@ -303,7 +303,7 @@ private:
   static constexpr std::uint64_t notice_slot = phase_count;
   static constexpr std::uint64_t greeting_slot = phase_count + 1;
   static constexpr std::size_t longest_notice = 1024;
-  static constexpr std::chrono::milliseconds forever = std::chrono::hours(10'000); // Gloo closes all where it is over
+  static constexpr std::chrono::milliseconds no_limit = std::chrono::hours(10'000); // Gloo closes all where it is over
   static constexpr std::chrono::milliseconds a_while{5};
 
   /// What is heard of a peer beside messages: receives that are always posted, one for each link, so that they get to
@@ -335,7 +335,7 @@ private:
       peer.has_spoken = static_cast<char const volatile&>(peer.text[0]) != 0 && is_complete(*peer.of_links[0], true);
       for (std::size_t link = 0; !peer.has_spoken && link < peer.of_links.size(); ++link) {
         peer.of_links[link]->abortWaitRecv();
-        peer.of_links[link]->waitRecv(nullptr, forever);
+        peer.of_links[link]->waitRecv(nullptr, no_limit);
       }
     } catch (std::exception const& caught) {
       any_has_ended_ = true;
@@ -459,7 +459,7 @@ private:
       said[at] = contexts_[0]->createUnboundBuffer(nullptr, 0);
       said[at]->send(peer, greeting_slot, 0, 0);
     });
-    auto const limit = has_limit() ? std::chrono::ceil<std::chrono::milliseconds>(time_limit) : forever;
+    auto const limit = has_limit() ? std::chrono::ceil<std::chrono::milliseconds>(time_limit) : no_limit;
     each_peer([&](int, std::size_t at) {
       heard[at]->waitRecv(nullptr, limit);
       said[at]->waitSend(nullptr, limit);
