@@ -8,7 +8,7 @@
 #include "../device/settings.hpp"
 #include "../ptx/program.hpp"
 
-#include "../../../include/oktopk/comm/fiber.hpp"
+#include <oktopk/comm/fiber.hpp>
 
 #include <bit>
 #include <string>
