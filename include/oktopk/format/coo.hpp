@@ -5,16 +5,17 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/concept.hpp>
 
-#include <type_traits>
-
 namespace oktopk {
 
 // The kernels are functors: nvcc's lambdas for host and device can crash where several translation units call the
 // function that they stand in (docs/backends.md).
 namespace detail {
 
-/// The width of gradients' entries, for kernels that take any: a constant, so that their loops over it vanish.
-using width_of_one = std::integral_constant<std::int64_t, 1>;
+/// The width of gradients' entries, for kernels that take any: a constant, so that their loops over it vanish. A kernel of
+/// a device cannot call the conversion of `std::integral_constant`.
+struct width_of_one {
+  KOKKOS_INLINE_FUNCTION constexpr operator std::int64_t() const { return 1; } // NOLINT(google-explicit-constructor)
+};
 
 /// The arrays of a message, that of the wider type first.
 template <class Index, class Value>
