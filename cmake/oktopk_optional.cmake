@@ -35,8 +35,8 @@ endfunction()
 # oktopk_find_optional(<component>): the target oktopk_<component>_library, where that library is installed.
 #
 # By header and library, not by the package files of the libraries: NCCL has none in all its releases; Gloo's target has no
-# namespace, and more than one project may make it; zfp's wants OpenMP
-# for C, which a project of C++ alone cannot have; Torch's takes seconds, prints a lot and changes CMAKE_CXX_FLAGS.
+# namespace, and more than one project may make it; zfp's wants OpenMP for C, which a project of C++ alone cannot have;
+# Torch's takes seconds, prints a lot and changes CMAKE_CXX_FLAGS.
 # RCCL, for AMD's devices, counts as NCCL.
 #
 # Libraries are sought beside the headers first, and torch where the project has its own: what it has found, or names with

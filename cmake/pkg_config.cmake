@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# oktopk.pc, and oktopk_engine.pc, for C. Kokkos installs no such file, so its flags are written into ours: all that its CMake targets name. Programs
-# compile the headers of Kokkos and call what is linked to it, so no library is private.
+# oktopk.pc, and oktopk_engine.pc, for C. Kokkos installs no such file, so its flags are written into ours: all that its CMake
+# targets name. Programs compile the headers of Kokkos and call what is linked to it, so no library is private.
 # The prefix follows the file when the installation moves; the folders of Kokkos are absolute.
 
 # oktopk_add_library_file(PATH): adds to oktopk_link_flags of the caller: as -l where the linker finds it under that

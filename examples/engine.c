@@ -72,9 +72,12 @@ static int train(int rank, char const* folder) {
 }
 
 int main(void) {
-  char folder[] = "/tmp/oktopk_XXXXXX";
+  char folder[4096];
+  char const* temporary = getenv("TMPDIR");
   int result = EXIT_SUCCESS;
+  snprintf(folder, sizeof folder, "%s/oktopk_XXXXXX", temporary != NULL ? temporary : "/tmp");
   if (mkdtemp(folder) == NULL) {
+    perror(folder);
     return EXIT_FAILURE;
   }
   for (int rank = 0; rank < RANKS; ++rank) {

@@ -179,6 +179,9 @@ function(oktopk_add_unit_tests)
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
   set(parts_of_engine oktopk_engine)
+  if(NOT TARGET oktopk::gloo) # its ranks meet over Gloo
+    set(parts_of_engine oktopk::gloo)
+  endif()
 
   foreach(folder IN LISTS folders)
     set(parts ${parts_of_${folder}})

@@ -6,32 +6,35 @@
 #include <stdint.h>
 
 /** @file
- * Averages of tensors over ranks, with sparse allreduces and error feedback, for C and for whatever calls C: the library
- * liboktopk_engine, CMake target oktopk::engine, pkg-config oktopk_engine.
+ * Averages of tensors over ranks, with sparse allreduces and error feedback, for C and for whatever calls C: the
+ * library liboktopk_engine, CMake target oktopk::engine, pkg-config oktopk_engine.
  *
- * A *group* is the ranks that average together: processes, or threads of one process. An *averager* on it has residuals of
- * tensors, and averages values that `oktopk_engine_arrive` brings. It works on a thread of the group, so a call that brings
- * values returns at once, and tells by a callback when they are averages.
+ * A *group* is the ranks that average together: processes, also on several machines, or threads of a process, which are
+ * connected by TCP. An *averager* on it has residuals of tensors, and averages values that `oktopk_engine_arrive`
+ * brings. It works on a thread of the group, so a call that brings values returns at once, and tells by a callback when
+ * they are averages.
  *
- * Collective functions are called on all ranks of a group, in the same order, with arguments that fit together; the order of
- * calls counts, not their time. Values and lengths are in memory of the host, one after the other; a *word* is 4 bytes.
+ * Collective functions are called on all ranks of a group, in the same order, with arguments that fit together; the
+ * order of calls counts, not their time. Values and lengths are in memory of the host, one after the other; a *word* is
+ * 4 bytes.
  *
  * Every function that can fail returns a code of `oktopk_engine_fault`, 0 where all is well, and
- * `oktopk_engine_last_error` has the sentence. An error of a collective function is on every rank, with the same sentence,
- * which names the rank and the place of what is wrong, and residuals are as before. Only after OKTOPK_ENGINE_COMMUNICATION,
- * _TIMED_OUT, _ABANDONED, _DAMAGED_MESSAGE and _DEADLOCK the group cannot be used any more. An argument that is a null
- * pointer and must not be one is OKTOPK_ENGINE_OPTION_OUT_OF_RANGE on this rank alone.
+ * `oktopk_engine_last_error` has the sentence. An error of a collective function is on every rank, with the same
+ * sentence, which names the rank and the place of what is wrong, and residuals are as before. Only after
+ * OKTOPK_ENGINE_COMMUNICATION, _TIMED_OUT, _ABANDONED, _DAMAGED_MESSAGE and _DEADLOCK the group cannot be used any
+ * more. An argument that is a null pointer and must not be one is OKTOPK_ENGINE_OPTION_OUT_OF_RANGE on this rank alone.
  *
- * Any thread may call any function, but those of one group one at a time: order is what the ranks agree on. Functions that
- * wait must not be called in a callback of the engine. A process that was forked after the first use of the engine gets
- * OKTOPK_ENGINE_BAD_STATE: fork before, or start processes anew.
+ * Any thread may call any function, but those of one group one at a time: order is what the ranks agree on. Functions
+ * that wait must not be called in a callback of the engine. A process that was forked after the first use of the engine
+ * gets OKTOPK_ENGINE_BAD_STATE: fork before, or start processes anew.
  *
- * Structures of options begin with `struct_size`: sizeof(the structure) of the caller's header. An engine that is newer takes
- * the defaults for the members behind it; one that is older refuses a structure that is larger than its own. Texts end with
- * 0 and are UTF-8. What is passed in may be freed when the function returns, unless its comment says otherwise.
+ * Structures of options begin with `struct_size`: sizeof(the structure) of the caller's header. An engine that is newer
+ * takes the defaults for the members behind it; one that is older refuses a structure that is larger than its own.
+ * Texts end with 0 and are UTF-8. What is passed in may be freed when the function returns, unless its comment says
+ * otherwise.
  *
- * The library has all of oktopk inside and shows nothing else than the functions of this header. Before Kokkos 4.4 a program
- * that uses the same shared Kokkos itself does not do so while averages are under way. */
+ * The library has all of oktopk inside and shows nothing else than the functions of this header. Before Kokkos 4.4 a
+ * program that uses the same shared Kokkos itself does not do so while averages are under way. */
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,12 +80,6 @@ enum oktopk_engine_element {
   OKTOPK_ENGINE_BFLOAT16 = 3
 };
 
-/** How the ranks of a group reach each other. */
-enum oktopk_engine_transport {
-  OKTOPK_ENGINE_SOCKETS = 0, /**< processes, also on several machines, that meet in a folder or by a store */
-  OKTOPK_ENGINE_THREADS = 1  /**< threads of one process, that meet by the name of the group */
-};
-
 /** What a step gives in which the values of a rank are not finite. */
 enum oktopk_engine_on_non_finite {
   OKTOPK_ENGINE_GIVES_ERROR = 0,
@@ -102,8 +99,8 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_abi(void);
 /** The version of oktopk, such as "0.2.0". The text lives as long as the program. */
 OKTOPK_ENGINE_API char const* oktopk_engine_version(void);
 
-/** 1 where ranks can meet by this one of oktopk_engine_transport, else 0. */
-OKTOPK_ENGINE_API int32_t oktopk_engine_has_transport(int32_t transport);
+/** 1 where a group may have several ranks, since the library was built with Gloo; else 0. */
+OKTOPK_ENGINE_API int32_t oktopk_engine_has_sockets(void);
 
 /** The sentence of the last function that has failed on this thread; empty where none has. The engine's, until the next
  * function fails on this thread. */
@@ -112,14 +109,14 @@ OKTOPK_ENGINE_API char const* oktopk_engine_last_error(void);
 /** The name of a fault, such as "non_finite"; "unknown" for another number. The text lives as long as the program. */
 OKTOPK_ENGINE_API char const* oktopk_engine_fault_name(int32_t code);
 
-/** Starts the engine, which the first group does otherwise: its thread, and Kokkos, unless the program has initialised that.
- * Not collective. */
+/** Starts the engine, which the first group does otherwise: its thread, and Kokkos, unless the program has initialised
+ * that. Not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_initialize(void);
 
-/** Ends what is under way, and all averagers and groups of the process: whatever is called from then on, but to free them,
- * is OKTOPK_ENGINE_BAD_STATE. Waits for calls under way, up to their time limits. Not collective; a program need not call it,
- * unless its callbacks must not be called any more, or it has initialised Kokkos itself, and is about to finalize it. Kokkos
- * is finalized at the exit of the process where the engine has initialised it. */
+/** Ends what is under way, and all averagers and groups of the process: whatever is called from then on, but to free
+ * them, is OKTOPK_ENGINE_BAD_STATE. Waits for calls under way, up to their time limits. Not collective; a program need
+ * not call it, unless its callbacks must not be called any more, or it has initialised Kokkos itself, and is about to
+ * finalize it. Kokkos is finalized at the exit of the process where the engine has initialised it. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_finalize(void);
 
 /** Calls `each` with the name of each algorithm and a line about it; the texts live until `each` returns. */
@@ -131,34 +128,34 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_algorithms(void (*each)(void* user, char
 /** The ranks of a group, and how this one finds the others. */
 typedef struct oktopk_engine_group_options {
   size_t struct_size;
-  int32_t rank;      /**< of this process or thread, in [0, size) */
-  int32_t size;      /**< the number of ranks, the same on all; 1 needs no transport */
-  int32_t transport; /**< of oktopk_engine_transport; the same on all ranks */
-  char const* name;  /**< the same on all ranks, another one for each group of a folder or store; null: "oktopk" */
+  int32_t rank;     /**< of this process or thread, in [0, size) */
+  int32_t size;     /**< the number of ranks, the same on all; one alone needs neither a folder nor a store */
+  char const* name; /**< the same on all ranks, another one for each group of a folder or store; null: "oktopk" */
 
-  /** OKTOPK_ENGINE_SOCKETS: a folder that all ranks see, and that has no files of an earlier group of the name; or null, and
-   * `set` and `get`. */
+  /** Where the ranks meet: a folder that all of them see, and that has no files of an earlier group of the name; or
+   * null, and `set` and `get`. */
   char const* folder;
-  /** Stores `size` bytes under a key, for all ranks. Called while the group is made, on the thread of the engine. Gives 0, or
-   * another number where it has failed. */
+  /** Stores `size` bytes under a key, for all ranks. Called while the group is made, on the thread of the engine. Gives
+   * 0, or another number where it has failed. */
   int32_t (*set)(void* store, char const* key, void const* bytes, size_t size);
-  /** Waits until a key is there, and copies its bytes to `bytes`, which has room for `capacity`. Gives their number, or a
-   * negative one where it has failed, or where they are more. */
+  /** Waits until a key is there, and copies its bytes to `bytes`, which has room for `capacity`. Gives their number, or
+   * a negative one where it has failed, or where they are more. */
   int64_t (*get)(void* store, char const* key, void* bytes, size_t capacity);
   void* store; /**< given to `set` and `get` */
-  /** OKTOPK_ENGINE_SOCKETS: the network interface, such as "eth0"; null: that of GLOO_SOCKET_IFNAME, or of the host's name. */
+  /** The network interface, such as "eth0", or several between commas, which messages use by turns; null: those of
+   * GLOO_SOCKET_IFNAME, or that of the host's name. */
   char const* interface_name;
 
   double time_limit;  /**< seconds that a wait for other ranks may take; 0: no limit. The same on all ranks. */
   char const* caller; /**< of the engine, for sentences; null: "oktopk_engine". The same on all ranks. */
 } oktopk_engine_group_options;
 
-/** Defaults: one rank, OKTOPK_ENGINE_SOCKETS, 600 seconds, all else null. */
+/** Defaults: one rank, 600 seconds, all else null. */
 OKTOPK_ENGINE_API void oktopk_engine_group_defaults(oktopk_engine_group_options* options);
 
-/** Makes a group. Collective: over sockets it waits until all ranks have come, up to the time limit. `made` gets a handle, which the caller
- * frees. The group has one thread on this rank, for its own and all its averagers' work in the order in which it comes, so
- * averages of two groups may end in different orders on different ranks. */
+/** Makes a group. Collective: it waits until all ranks have come, up to the time limit. `made` gets a handle, which the
+ * caller frees. The group has one thread on this rank, for its own and all its averagers' work in the order in which it
+ * comes, so averages of two groups may end in different orders on different ranks. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_group_make(oktopk_engine_group_options const* options,
                                                    oktopk_engine_group** made);
 
@@ -166,8 +163,8 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_group_make(oktopk_engine_group_options c
  * nothing. Not collective, but ranks that wait for this one then get an error. */
 OKTOPK_ENGINE_API void oktopk_engine_group_free(oktopk_engine_group* group);
 
-/** Gives the group up: the waits of all ranks that hear of it end with OKTOPK_ENGINE_ABANDONED and this sentence. For another
- * thread, while calls are under way. Not collective. */
+/** Gives the group up: the waits of all ranks that hear of it end with OKTOPK_ENGINE_ABANDONED and this sentence. For
+ * another thread, while calls are under way. Not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_group_abort(oktopk_engine_group* group, char const* why);
 
 /** -1 for a null pointer. */
@@ -198,17 +195,18 @@ typedef struct oktopk_engine_averager_options {
   char const* fault;     /**< a sentence if this rank cannot take part: all ranks then get it as an error; else null */
 } oktopk_engine_averager_options;
 
-/** Defaults: "ok_topk", float32, tensors with keys, no momentum, factor masking, residual_decay 1, errors, all else 0. */
+/** Defaults: "ok_topk", float32, tensors with keys, factor masking, residual_decay 1, errors, all else 0. */
 OKTOPK_ENGINE_API void oktopk_engine_averager_defaults(oktopk_engine_averager_options* options);
 
-/** Makes an averager, with residuals of 0. Collective. `made` gets a handle, which the caller frees; it keeps the group. Holds two
- * vectors of the length of all tensors, and two more with momentum. Errors on every rank: a text, a length or an option that is
- * wrong on some rank, or that differs. */
+/** Makes an averager, with residuals of 0. Collective. `made` gets a handle, which the caller frees; it keeps the
+ * group. Holds two vectors of the length of all tensors, and two more with momentum. Errors on every rank: a text, a
+ * length or an option that is wrong on some rank, or that differs. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_averager_make(oktopk_engine_group* group,
                                                       oktopk_engine_averager_options const* options,
                                                       oktopk_engine_averager** made);
 
-/** Frees the handle; the averager ends behind its calls under way, whose callbacks are called. Null is taken. Not collective. */
+/** Frees the handle; the averager ends behind its calls under way, whose callbacks are called. Null is taken. Not
+ * collective. */
 OKTOPK_ENGINE_API void oktopk_engine_averager_free(oktopk_engine_averager* averager);
 
 /** Of one tensor whose values lie in another order than in the call before: the i-th is that which was at from[i]. */
@@ -219,8 +217,8 @@ typedef struct oktopk_engine_reordering {
 
 /** One call: values of tensors, one after the other, which become the averages over the ranks.
  *
- * A *step* is what fails, and is undone, together: a backward pass, whose first and last call are marked, or calls by key, each
- * first and last, of which all but the first one `continue`. */
+ * A *step* is what fails, and is undone, together: a backward pass, whose first and last call are marked, or calls by
+ * key, each first and last, of which all but the first one `continue`. */
 typedef struct oktopk_engine_arrival {
   size_t struct_size;
   void* values;    /**< aligned for their type; the engine's until `done` is called */
@@ -230,8 +228,8 @@ typedef struct oktopk_engine_arrival {
   int32_t const* tensors; /**< the tensors by their numbers, in the order of their values; null for a call by key */
   int64_t tensor_count;
   char const* key; /**< of a call by key: a new one adds a tensor of this length, others have the length of before */
-  /** Of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is left out: values and
-   * residual stay. Null on all ranks or on none. */
+  /** Of each tensor 1 if this rank has a gradient, else 0; null: of all. A tensor that no rank has is left out: values
+   * and residual stay. Null on all ranks or on none. */
   int32_t const* used;
   oktopk_engine_reordering const* reordered; /**< null: none */
   int64_t reordered_count;
@@ -246,8 +244,8 @@ typedef struct oktopk_engine_arrival {
   double density;      /**< in (0, 1]: the share of values that is selected */
 
   int32_t zero_on_error; /**< 1: the values are 0 where the call fails, so that who goes on applies nothing */
-  /** Called once, on the thread of the group: the values are averages, or `code` is not 0 and `sentence` says why. The text lives
-   * until it returns. Must not wait for the engine; may start calls. Null: nobody hears of it. */
+  /** Called once, on the thread of the group: the values are averages, or `code` is not 0 and `sentence` says why. The
+   * text lives until it returns. Must not wait for the engine; may start calls. Null: nobody hears of it. */
   void (*done)(void* user, int32_t code, char const* sentence);
   void* user; /**< given to `done` */
 } oktopk_engine_arrival;
@@ -255,14 +253,16 @@ typedef struct oktopk_engine_arrival {
 /** Defaults: a step of one call, loss_scale 1, no fault, all else null or 0. */
 OKTOPK_ENGINE_API void oktopk_engine_arrival_defaults(oktopk_engine_arrival* arrival);
 
-/** Brings values, and returns at once. Collective. Where this function itself fails, nothing was started, and `done` is not
- * called; all else is told by `done`. */
+/** Brings values, and returns at once. Collective. Where this function itself fails, nothing was started, and `done` is
+ * not called; all else is told by `done`. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_arrive(oktopk_engine_averager* averager, oktopk_engine_arrival const* arrival);
 
-/** The same, and waits: `done` and `user` are not used. Only for the last call of a step, since others may end with it. */
+/** The same, and waits: `done` and `user` are not used. Only for the last call of a step, since others may end with it.
+ */
 OKTOPK_ENGINE_API int32_t oktopk_engine_average(oktopk_engine_averager* averager, oktopk_engine_arrival const* arrival);
 
-/** Waits until all calls that have come are done. Not collective; errors of these calls are told by their `done` alone. */
+/** Waits until all calls that have come are done. Not collective; errors of these calls are told by their `done` alone.
+ */
 OKTOPK_ENGINE_API int32_t oktopk_engine_wait(oktopk_engine_averager* averager);
 
 /** Notes that the backward pass of the last step has ended now, for the figures. Returns at once. Not collective. */
@@ -271,16 +271,16 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_backward_ended(oktopk_engine_averager* a
 /** Another density, in (0, 1], from the next step on. Collective, between steps; waits. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_set_density(oktopk_engine_averager* averager, double density);
 
-/** Undoes the last step: residuals and velocities are as before it, for a program that throws its averages away. Collective,
- * between steps; waits. Nothing where that step has failed or was skipped. OKTOPK_ENGINE_BAD_STATE where there is no step, or
- * none since the last `undo` or `load`. */
+/** Undoes the last step: residuals and velocities are as before it, for a program that throws its averages away.
+ * Collective, between steps; waits. Nothing where that step has failed or was skipped. OKTOPK_ENGINE_BAD_STATE where
+ * there is no step, or none since the last `undo` or `load`. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_undo(oktopk_engine_averager* averager);
 
 /* ---- States ---- */
 
-/** All that this rank carries to the next step, as bytes: those that `oktopk::save` writes of a `data_parallel`'s state. In the
- * middle of a step those of the state before it. `made` gets an object that the caller frees. Waits for calls under way. Not
- * collective. */
+/** All that this rank carries to the next step, as bytes: those that `oktopk::save` writes of a `data_parallel`'s
+ * state. In the middle of a step those of the state before it. `made` gets an object that the caller frees. Waits for
+ * calls under way. Not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_save(oktopk_engine_averager* averager, oktopk_engine_blob** made);
 
 /** The bytes, which the blob owns; null and 0 for a null pointer. */
@@ -303,8 +303,8 @@ typedef struct oktopk_engine_loading {
   char const* const* keys; /**< the names or keys of the saved tensors, in their order */
   int64_t key_count;
   char const* fault; /**< a sentence if this rank has no state that fits: an error of all ranks; else null */
-  /** 1: another number of ranks has saved, and `share` is the factor of the residuals, that number into the one of now; 0 where
-   * `states` has one of a rank whose residual is not for this one. */
+  /** 1: another number of ranks has saved, and `share` is the factor of the residuals, that number into the one of now;
+   * 0 where `states` has one of a rank whose residual is not for this one. */
   int32_t has_share;
   double share;
   int32_t in_part;          /**< 1: takes what both have, by the names; other tensors begin with zeros */
@@ -318,8 +318,8 @@ typedef struct oktopk_engine_loading {
 /** Defaults: no state, saved_by -1, steps_of_borders 1, all else null or 0. */
 OKTOPK_ENGINE_API void oktopk_engine_loading_defaults(oktopk_engine_loading* loading);
 
-/** Continues from saved states, to the bit. Collective; waits. Where a state does not fit on some rank, nothing has changed on
- * any. */
+/** Continues from saved states, to the bit. Collective; waits. Where a state does not fit on some rank, nothing has
+ * changed on any. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_load(oktopk_engine_averager* averager, oktopk_engine_loading const* loading);
 
 /* ---- Questions; not collective, and they wait for calls under way ---- */

@@ -59,6 +59,7 @@ struct gloo_store {
   static gloo_store in_folder(std::filesystem::path const& folder, std::chrono::nanoseconds limit = usual_time_limit);
 };
 
+/// How ranks over Gloo are connected.
 struct gloo_options {
   /// Of the rendezvous and, at first, of every wait; zero stands for none. The same on all ranks.
   std::chrono::nanoseconds time_limit = usual_time_limit;
@@ -101,13 +102,20 @@ inline std::shared_ptr<gloo::transport::Device> gloo_device(std::string const& l
   }
 }
 
+/// Names between commas, as GLOO_SOCKET_IFNAME has them.
+inline std::vector<std::string> gloo_links(std::string const& listed) {
+  std::vector<std::string> links;
+  std::istringstream names(listed);
+  for (std::string name; std::getline(names, name, ',');) {
+    links.push_back(name);
+  }
+  return links;
+}
+
 inline std::vector<std::shared_ptr<gloo::transport::Device>> gloo_devices(std::vector<std::string> links) {
   char const* const listed = std::getenv("GLOO_SOCKET_IFNAME");
   if (links.empty() && listed != nullptr) {
-    std::istringstream names(listed);
-    for (std::string name; std::getline(names, name, ',');) {
-      links.push_back(name);
-    }
+    links = gloo_links(listed);
   }
   std::vector<std::shared_ptr<gloo::transport::Device>> devices;
   if (links.empty()) {

@@ -37,7 +37,7 @@ std::int32_t code_of(std::exception_ptr const& why) {
 
 /// Calls a job; what it throws becomes a code and the last error.
 template <class Job>
-std::int32_t guarded(std::string const& caller, Job const& job) noexcept {
+std::int32_t guarded(char const* caller, Job const& job) noexcept {
   try {
     job();
     return OKTOPK_ENGINE_OK;
@@ -137,18 +137,9 @@ std::chrono::nanoseconds limit_of(double seconds) {
 group_terms terms_of(oktopk_engine_group_options const& given) {
   expect(given.size >= 1 && given.rank >= 0 && given.rank < given.size,
          "there is no rank " + std::to_string(given.rank) + " among " + std::to_string(given.size));
-  expect(given.transport == OKTOPK_ENGINE_SOCKETS || given.transport == OKTOPK_ENGINE_THREADS,
-         "there is no transport " + std::to_string(given.transport));
-  group_terms made{given.rank,
-                   given.size,
-                   static_cast<transport_kind>(given.transport),
-                   text(given.name, "oktopk"),
-                   text(given.folder),
-                   {},
-                   {},
-                   text(given.interface_name),
-                   limit_of(given.time_limit)};
-  if (made.transport == transport_kind::sockets && made.size > 1) {
+  group_terms made{given.rank, given.size, text(given.name, "oktopk"), text(given.folder),
+                   {},         {},         text(given.interface_name), limit_of(given.time_limit)};
+  if (made.size > 1) {
     bool const has_store = given.set != nullptr && given.get != nullptr;
     expect(has_store != (given.folder != nullptr),
            "ranks meet in a folder, or by both functions of a store, set and get");
@@ -429,12 +420,12 @@ T& place(T* given, char const* function) {
   return *given;
 }
 
-std::string caller_of(oktopk_engine_group const* group) {
-  return group == nullptr ? usual_caller : group->state->caller;
+char const* caller_of(oktopk_engine_group const* group) {
+  return group == nullptr ? usual_caller : group->state->caller.c_str();
 }
 
-std::string caller_of(oktopk_engine_averager const* averager) {
-  return averager == nullptr ? usual_caller : averager->of->caller;
+char const* caller_of(oktopk_engine_averager const* averager) {
+  return averager == nullptr ? usual_caller : averager->of->caller.c_str();
 }
 
 /// `job(*handle)`, with what it throws as a code.
@@ -457,11 +448,8 @@ char const* oktopk_engine_version(void) {
   return oktopk::version();
 }
 
-int32_t oktopk_engine_has_transport(int32_t transport) {
-  return (transport == OKTOPK_ENGINE_SOCKETS || transport == OKTOPK_ENGINE_THREADS) &&
-                 has_transport(static_cast<transport_kind>(transport))
-             ? 1
-             : 0;
+int32_t oktopk_engine_has_sockets(void) {
+  return has_sockets() ? 1 : 0;
 }
 
 char const* oktopk_engine_last_error(void) {

@@ -9,13 +9,10 @@
 
 namespace oktopk::detail {
 
-enum class transport_kind : std::uint8_t { sockets, threads };
-
 /// What `oktopk_engine_group_options` says; see there.
 struct group_terms {
   int rank = 0;
   int size = 1;
-  transport_kind transport = transport_kind::sockets;
   std::string name;
   std::string folder;
   std::function<void(std::string const& key, std::string const& bytes)> set; ///< empty: the folder counts
@@ -30,8 +27,8 @@ struct transport {
   std::function<void(error const& why)> abort; ///< for any thread: ends a wait of `comm` that is under way
 };
 
-/// True where ranks can meet so.
-bool has_transport(transport_kind kind) noexcept;
+/// False: only a rank alone has a transport.
+bool has_sockets() noexcept;
 
 /// Collective: waits until all ranks have come.
 transport meet(group_terms const& terms);

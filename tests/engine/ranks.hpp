@@ -12,12 +12,15 @@
 #include <concepts>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <thread>
 
-// The C interface as tests use it: ranks are threads, and a code that is not 0 is an exception with the sentence.
+#include <unistd.h>
+
+// The C interface as tests use it: ranks are threads that meet in a folder, and a code that is not 0 is an exception with the sentence.
 namespace oktopk_tests {
 
 struct engine_error : std::runtime_error {
@@ -34,12 +37,25 @@ inline void must(std::int32_t code) {
 using group_handle = std::unique_ptr<oktopk_engine_group, decltype(&oktopk_engine_group_free)>;
 using averager_handle = std::unique_ptr<oktopk_engine_averager, decltype(&oktopk_engine_averager_free)>;
 
+/// Where all groups of this program meet.
+inline std::string const& meeting_folder() {
+  struct scratch {
+    scratch() { std::filesystem::create_directory(path); }
+    ~scratch() { std::filesystem::remove_all(path); }
+    scratch& operator=(scratch&&) = delete;
+    std::string path = std::filesystem::temp_directory_path() / ("oktopk_engine_" + std::to_string(::getpid()));
+  };
+  static scratch const one;
+  return one.path;
+}
+
 inline oktopk_engine_group_options group_of(int rank, int size, std::string const& name, double limit = 60) {
   oktopk_engine_group_options options;
   oktopk_engine_group_defaults(&options);
   options.rank = rank;
   options.size = size;
-  options.transport = OKTOPK_ENGINE_THREADS;
+  options.folder = meeting_folder().c_str();
+  options.interface_name = "127.0.0.1";
   options.name = name.c_str();
   options.time_limit = limit;
   return options;

@@ -738,40 +738,54 @@ TEST_CASE("an averager that is freed in the middle of a step tells its calls") {
 }
 
 TEST_CASE("a rank that gives up, or does not come, is named by the others") {
-  auto const aborted = heard_on(2, [](oktopk_engine_group* group) {
+  for (bool const in_a_call : {false, true}) {
+    std::atomic<bool> is_over{false};
+    auto const aborted = heard_on(
+        3,
+        [&](oktopk_engine_group* group) {
+          auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
+          std::vector<float> values_of_rank{1, 2};
+          auto const arrival = arrival_of(values_of_rank, "a");
+          int const rank = oktopk_engine_group_rank(group);
+          if (rank == 0) {
+            std::int32_t const code = oktopk_engine_average(averager.get(), &arrival);
+            is_over = true;
+            must(code);
+          } else if (rank == 1) {
+            if (in_a_call) {
+              must(oktopk_engine_arrive(averager.get(), &arrival));
+              std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            }
+            must(oktopk_engine_group_abort(group, "the data are at an end"));
+            must(oktopk_engine_wait(averager.get()));
+          } else { // never comes
+            while (!is_over) {
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+          }
+        },
+        30);
+    CHECK(aborted[1].first == OKTOPK_ENGINE_OK);
+    CHECK(aborted[0].first == OKTOPK_ENGINE_ABANDONED);
+    CHECK(aborted[0].second.find("rank 1 has given up") != std::string::npos);
+    CHECK(aborted[0].second.find("the data are at an end") != std::string::npos);
+  }
+  std::atomic<bool> is_over{false};
+  auto const late = heard_on(2, [&](oktopk_engine_group* group) {
+    must(oktopk_engine_group_set_time_limit(group, 0.2));
     auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
     std::vector<float> values{1, 2};
     auto const arrival = arrival_of(values, "a");
     if (oktopk_engine_group_rank(group) == 1) {
-      must(oktopk_engine_group_abort(group, "the data are at an end"));
-      must(oktopk_engine_wait(averager.get()));
+      while (!is_over) {
+        std::this_thread::yield();
+      }
       return;
     }
-    must(oktopk_engine_average(averager.get(), &arrival));
+    std::int32_t const code = oktopk_engine_average(averager.get(), &arrival);
+    is_over = true;
+    must(code);
   });
-  CHECK(aborted[1].first == OKTOPK_ENGINE_OK);
-  CHECK(aborted[0].first == OKTOPK_ENGINE_ABANDONED);
-  CHECK(aborted[0].second.find("rank 1 has given up") != std::string::npos);
-  CHECK(aborted[0].second.find("the data are at an end") != std::string::npos);
-
-  std::atomic<bool> is_over{false};
-  auto const late = heard_on(
-      2,
-      [&](oktopk_engine_group* group) {
-        auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
-        std::vector<float> values{1, 2};
-        auto const arrival = arrival_of(values, "a");
-        if (oktopk_engine_group_rank(group) == 1) {
-          while (!is_over) {
-            std::this_thread::yield();
-          }
-          return;
-        }
-        std::int32_t const code = oktopk_engine_average(averager.get(), &arrival);
-        is_over = true;
-        must(code);
-      },
-      0.2);
   CHECK(late[0].first == OKTOPK_ENGINE_TIMED_OUT);
   CHECK(late[0].second.find("from rank 1 (control)") != std::string::npos);
   CHECK(late[0].second.find("calls of oktopk_engine are collective") != std::string::npos);
@@ -793,14 +807,6 @@ TEST_CASE("a process that was forked gets an error, and ends") {
 }
 
 namespace {
-
-/// A folder for the meeting of ranks, which is empty at its end.
-struct scratch_folder {
-  scratch_folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-  ~scratch_folder() { CHECK(rmdir(path.c_str()) == 0); }
-  scratch_folder& operator=(scratch_folder&&) = delete;
-  std::string path = "/tmp/oktopk_engine_XXXXXX";
-};
 
 /// A store of the program.
 struct store {
@@ -828,76 +834,23 @@ struct store {
   }
 };
 
-void by_sockets(oktopk_engine_group_options& options) {
-  options.transport = OKTOPK_ENGINE_SOCKETS;
-  options.interface_name = "127.0.0.1";
-}
-
 } // namespace
 
-TEST_CASE("over sockets the bits are the same, and a rank that gives up is named") {
-  if (oktopk_engine_has_transport(OKTOPK_ENGINE_SOCKETS) == 0) {
-    CHECK(unlike(heard_on(
-                     2, [](oktopk_engine_group*) {}, 1, &by_sockets),
-                 OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "") == "");
-    return;
-  }
+TEST_CASE("ranks meet by a store of the program as they do in a folder") {
   training const how{.feedback = {.momentum = 0.9}};
-  auto const expected = by_library<float>(how, 3);
-  scratch_folder const folder;
-  auto const in_folder = [&](oktopk_engine_group_options& options) {
-    by_sockets(options);
-    options.folder = folder.path.c_str();
-  };
-  CHECK(difference(by_engine<float>(how, 3, in_folder), expected) == "");
   store values;
-  CHECK(difference(by_engine<float>(how, 3,
-                                    [&](oktopk_engine_group_options& options) {
-                                      by_sockets(options);
-                                      options.store = &values;
-                                      options.set = &store::set;
-                                      options.get = &store::get;
-                                    }),
-                   expected) == "");
+  auto const by_store = [&](oktopk_engine_group_options& options) {
+    options.folder = nullptr;
+    options.store = &values;
+    options.set = &store::set;
+    options.get = &store::get;
+  };
+  CHECK(difference(by_engine<float>(how, 3, by_store), by_library<float>(how, 3)) == "");
   CHECK(!values.values.empty());
-
-  std::int32_t const wrong = OKTOPK_ENGINE_OPTION_OUT_OF_RANGE;
   CHECK(unlike(heard_on(
-                   2, [](oktopk_engine_group*) {}, 1, &by_sockets),
-               wrong, "ranks meet in a folder, or by") == "");
-
-  for (bool const in_a_call : {false, true}) {
-    std::atomic<bool> is_over{false};
-    auto const aborted = heard_on(
-        3,
-        [&](oktopk_engine_group* group) {
-          auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
-          std::vector<float> values_of_rank{1, 2};
-          auto const arrival = arrival_of(values_of_rank, "a");
-          int const rank = oktopk_engine_group_rank(group);
-          if (rank == 0) {
-            std::int32_t const code = oktopk_engine_average(averager.get(), &arrival);
-            is_over = true;
-            must(code);
-          } else if (rank == 1) {
-            if (in_a_call) {
-              must(oktopk_engine_arrive(averager.get(), &arrival));
-              std::this_thread::sleep_for(std::chrono::milliseconds(200));
-            }
-            must(oktopk_engine_group_abort(group, "the data are at an end"));
-            must(oktopk_engine_wait(averager.get()));
-          } else { // never comes
-            while (!is_over) {
-              std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            }
-          }
-        },
-        30, in_folder);
-    CHECK(aborted[1].first == OKTOPK_ENGINE_OK);
-    CHECK(aborted[0].first == OKTOPK_ENGINE_ABANDONED);
-    CHECK(aborted[0].second.find("rank 1 has given up") != std::string::npos);
-    CHECK(aborted[0].second.find("the data are at an end") != std::string::npos);
-  }
+                   2, [](oktopk_engine_group*) {}, 1,
+                   [](oktopk_engine_group_options& options) { options.folder = nullptr; }),
+               OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "ranks meet in a folder, or by") == "");
 }
 
 TEST_CASE("figures, schemes, names and algorithms") {

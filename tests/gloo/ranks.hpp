@@ -2,27 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/numbered_ranks.hpp"
 #include "support/same_everywhere.hpp"
 
 #include <oktopk/gloo.hpp>
 
 #include <cstdlib>
 
-// Ranks that the environment numbers, and that meet in the folder where STORE is.
+// Ranks that meet in the folder where STORE is.
 namespace oktopk_tests {
-
-inline int number_in(char const* variable, int otherwise) {
-  char const* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-inline int world_rank() {
-  return number_in("RANK", 0);
-}
-
-inline int world_size() {
-  return number_in("WORLD_SIZE", 1);
-}
 
 inline std::filesystem::path folder() {
   char const* const store = std::getenv("STORE");

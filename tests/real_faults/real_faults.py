@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Real faults of real ranks: processes of MPI, or of Gloo, that are killed, stopped, slowed down, end early or have no memory.
 
-Each run starts faulty_ranks under Open MPI or MPICH, with the option of its launcher that lets the other ranks live on, or
-by start_all.py,
+Each run starts faulty_ranks under Open MPI or MPICH, or by start_ranks.py, with the option that lets the other ranks live on,
 draws who misbehaves and when, and checks afterwards: every survivor has an error within 1.5 times the deadline, or all
 is well where the fault is shorter than that; accumulators and states are as before the call that failed; the same sums
 on all ranks in every call; a second call fails at once; no process is left. Prints a line for each run, and fails
@@ -39,7 +38,7 @@ LIVES_ON = {
     "openmpi from 5 on": ["--runtime-options", "recoverable,continuous,error-nonzero-status=0", "--oversubscribe", "--mca",
                           "mpi_yield_when_idle", "1"],
     "mpich": ["-disable-auto-cleanup"],
-    "gloo": [],
+    "gloo": ["--recoverable"],
 }
 # MPICH's launcher kills all ranks where one ends by a signal, so that one is to end by a status.
 RANK = {"openmpi": [], "mpich": ["sh", "-c", 'trap "" USR1; "$0" "$@" || exit 9'],

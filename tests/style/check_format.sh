@@ -8,4 +8,4 @@ cd "$1"
 clang_format=$2
 shift 2
 [ $# -gt 0 ] || set -- --dry-run --Werror
-find include tests examples benchmarks cmake \( -name '*.hpp' -o -name '*.cpp' \) -exec "$clang_format" "$@" {} +
+find include src python tests examples benchmarks cmake \( -name '*.[ch]pp' -o -name '*.[ch]' \) -exec "$clang_format" "$@" {} +

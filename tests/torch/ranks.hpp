@@ -4,25 +4,13 @@
 
 #include "torch/torch_first.hpp"
 
+#include "support/numbered_ranks.hpp"
 #include "support/same_everywhere.hpp"
 
 #include <cstdlib>
 
-// Ranks that the environment numbers, as torchrun does, and that meet in the file STORE.
+// Ranks that meet in the file STORE.
 namespace oktopk_tests {
-
-inline int number_in(char const* variable, int otherwise) {
-  char const* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-inline int world_rank() {
-  return number_in("RANK", 0);
-}
-
-inline int world_size() {
-  return number_in("WORLD_SIZE", 1);
-}
 
 inline c10::intrusive_ptr<c10d::Store> const& store() {
   static c10::intrusive_ptr<c10d::Store> const one =

@@ -12,7 +12,8 @@
 #include <limits>
 #include <type_traits>
 
-// The kernels of selection for devices. Only programs for one compile this header: see `OKTOPK_HAS_DEVICE`.
+// The kernels of selection for devices. Only programs for one compile this header: see `OKTOPK_HAS_DEVICE`. The host's
+// headers call the functions at its end, `..._on_device`, which their arguments find where `E` is a device.
 namespace oktopk::detail {
 
 // On a device each team counts a histogram in shared memory, then all add up; the last team leaves the sums zero again.
