@@ -10,33 +10,68 @@
 Both are collective: all ranks make them, and call them in the same order. Any algorithm of oktopk's catalogue averages; `density` is the share of entries that it selects. What is not selected stays
 in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
 
-import atexit
 import collections
+import datetime
 import functools
 import gc
+import math
 import operator
 import weakref
 
-import torch  # before the extension module, which needs its libraries
+try:
+    import torch
+except ImportError as missing:
+    raise ImportError("oktopk_torch needs PyTorch 1.13 or newer, and this Python has none: pip install torch") from missing
+_TORCH = tuple(map(int, torch.__version__.split(".")[:2]))  # that of a container is 2.4.0a0
+if _TORCH < (1, 13):
+    raise ImportError(f"oktopk_torch needs PyTorch 1.13 or newer, and this is {torch.__version__}")
 import torch.distributed
+if not torch.distributed.is_available():
+    raise ImportError(f"oktopk_torch needs torch.distributed, which this PyTorch, {torch.__version__}, was built without")
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _native
-from ._native import density_schedule
+from . import _engine
+from ._engine import Error
 
-__all__ = ["Error", "algorithms", "averager", "density_schedule", "hook", "state"]
-__version__ = _native.version()
-Error = _native.Error  # a RuntimeError
+__all__ = ["Error", "algorithms", "averager", "build", "density_schedule", "hook", "state"]
+__version__ = _engine.VERSION
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-# DDP counts a use within `no_sync` as one of the next pass that it reduces (pytorch#124193). (A torch of a container is 2.4.0a0.)
-DDP_COUNTS_WITHOUT_SYNC = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 4)
-
-atexit.register(_native.shut_down)
+_ELEMENTS = {torch.float32: _engine.FLOAT32, torch.float64: _engine.FLOAT64, torch.float16: _engine.FLOAT16,
+             torch.bfloat16: _engine.BFLOAT16}
+# DDP counts a use within `no_sync` as one of the next pass that it reduces (pytorch#124193).
+DDP_COUNTS_WITHOUT_SYNC = _TORCH >= (2, 4)
 
 
 def algorithms():
     """The algorithms of the catalogue: their names, and what each is."""
-    return _native.algorithms()
+    return _engine.algorithms()
+
+
+def build():
+    """What this oktopk_torch is, and can do: for programs, and for reports of faults."""
+    return {"version": __version__, "engine": _engine.PATH, "interface": _engine.ABI, "torch": torch.__version__,
+            "several_processes": _engine.has_sockets()}
+
+
+class density_schedule:  # pylint: disable=invalid-name  # reads as a function where it is given
+    """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same factor sparser."""
+
+    def __init__(self, density, initial=1, warm_up=0, stages=4):
+        self._density, self._initial = float(density), float(initial)
+        self._warm_up, self._stages = operator.index(warm_up), operator.index(stages)
+        if not 0 < self._density <= 1:
+            raise Error(f"oktopk: the density {self._density:.6f} is not in (0, 1]")
+        if not self._density <= self._initial <= 1:
+            raise Error(f"oktopk: the initial density {self._initial:.6f} is not in [density, 1]")
+        if self._warm_up < 0 or self._stages < 1:
+            raise Error("oktopk: a warm-up has 0 iterations or more, in 1 stage or more")
+
+    def __call__(self, step):
+        step = max(operator.index(step), 0)
+        if step >= self._warm_up:
+            return self._density
+        stage = math.floor(float(step) * self._stages / self._warm_up)
+        return self._initial * (self._density / self._initial) ** (stage / self._stages)
 
 
 def _is_without_memory(tensor):
@@ -66,7 +101,7 @@ def _fault_of(what, tensor, types=TYPES):
 def _plain_key(key):
     """A key as a plain text or integer, which every checkpoint takes, and what is wrong with it."""
     if isinstance(key, str):
-        return str(key), ""
+        return str(key), "a key has no character of the code 0" if "\0" in key else ""
     try:
         return operator.index(key), ""
     except TypeError:
@@ -89,39 +124,91 @@ def _check_group(group):
                     "unset TORCH_DISTRIBUTED_USE_TORCHCOMMS")
 
 
-class _Company:
-    """What the averagers of a process group share: how many there are, and a group beside it for the sums of Gloo.
+def _time_limit(group):
+    """That of a process group, for waits of its calls."""
+    limit = torch.distributed.distributed_c10d.default_pg_timeout
+    if not hasattr(group, "_get_backend"):  # before torch 2
+        return getattr(getattr(group, "options", None), "_timeout", limit)
+    for device in getattr(group, "_device_types", ()):
+        try:
+            return group._get_backend(device).options._timeout  # pylint: disable=protected-access
+        except (AttributeError, RuntimeError):  # one of another make
+            pass
+    return limit
 
-    Gloo pairs the collective calls of a group by their order. The thread of the averages may call one while the program, or
-    DDP, calls another; so it does that on a group of its own. Made by all ranks of the group together."""
+
+class _Store:
+    """A store of torch, for the addresses of the ranks."""
+
+    def __init__(self, store, limit):
+        self._store, self._limit, self.set = store, limit, store.set
+
+    def get(self, key):
+        self._store.wait([key], self._limit)
+        return self._store.get(key)
+
+
+class _Exchange:
+    """The same for a group without a store that is known: in one allgather of what each rank has set."""
+
+    def __init__(self, group):
+        self._group, self._own, self._all = group, b"", {}
+
+    def set(self, key, data):
+        self._own = key.encode() + b"\0" + data
+
+    def get(self, key):
+        if not self._all:
+            mine = torch.tensor(list(self._own), dtype=torch.uint8)
+            lengths = [int(each) for each in self._of_all(torch.tensor([mine.numel()]))]
+            padded = torch.zeros(max(lengths), dtype=torch.uint8)
+            padded[:mine.numel()] = mine
+            for length, each in zip(lengths, self._of_all(padded)):
+                name, _, data = bytes(each[:length].tolist()).partition(b"\0")
+                self._all[name.decode()] = data
+        return self._all[key]
+
+    def _of_all(self, tensor):
+        every = [torch.empty_like(tensor) for _ in range(self._group.size())]
+        self._group.allgather([every], [tensor]).wait()
+        return every
+
+
+class _Company:
+    """What the averagers of a process group share: how many there are, and the group of the engine, whose connections are its own.
+
+    No call of theirs is one of the process group, so nothing that the program or DDP calls meanwhile can be taken for it. Made by
+    all ranks of the group together."""
 
     # By group; a module that is loaded again goes on with those that are there.
     of = globals()["_Company"].of if "_Company" in globals() else weakref.WeakKeyDictionary()
+    times = globals()["_Company"].times if "_Company" in globals() else collections.Counter()  # by the names of groups
 
-    def __init__(self, group):
-        self.made, self.group = 0, self._beside(group)
-
-    @staticmethod
-    def _beside(group):  # pylint: disable=protected-access
+    def __init__(self, group):  # pylint: disable=protected-access
+        self.made, limit, name = 0, _time_limit(group), ""
         c10d = torch.distributed.distributed_c10d
-        if group.size() == 1 or group not in c10d._pg_names:
-            return None  # one rank, or a group that torch.distributed does not know
-        of_cpu = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
-        limit = getattr(getattr(of_cpu, "options", None), "_timeout", c10d.default_pg_timeout)
-        # `new_group` waits for ranks that are not in the group; and with local synchronisation newer ones name it by the number
-        # of groups that this rank is in, which differs between ranks: they wait for ever.
-        store = c10d.PrefixStore(f"oktopk_torch beside {c10d._pg_names[group]}", c10d._get_default_store())
+        if group.size() == 1:
+            store = None
+        elif group in c10d._pg_names and c10d._get_default_store() is not None:  # there is none with MPI
+            # Not the name alone: a group that was destroyed leaves its addresses in the store.
+            name = f"oktopk_torch {self.times[c10d._pg_names[group]]} beside {c10d._pg_names[group]}"
+            store = _Store(c10d.PrefixStore(name, c10d._get_default_store()), limit)
+            self.times[c10d._pg_names[group]] += 1
+        else:
+            _check_group(group)
+            store = _Exchange(group)
         try:
-            gloo = c10d.ProcessGroupGloo(store, group.rank(), group.size(), limit)
-        except RuntimeError as error:  # a time limit of torch
+            self.group = _engine.Group(group.rank(), group.size(), name, store, limit / datetime.timedelta(seconds=1))
+        except Error:
+            raise
+        except Exception as error:  # pylint: disable=broad-except  # of the store, as its time limit
             raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, so each "
                         f"rank makes it ({error})") from None
-        if isinstance(gloo, torch.distributed.ProcessGroup):  # before torch 2
-            return gloo
-        options = (c10d.ProcessGroup.Options("gloo"),) if hasattr(c10d.ProcessGroup, "Options") else ()  # before torch 2.6
-        beside = c10d.ProcessGroup(store, group.rank(), group.size(), *options)
-        beside._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
-        return beside
+
+
+class _Kept:
+    """The first error of a step, kept until DDP has ended its backward pass."""
+    text = ""
 
 
 class averager:  # pylint: disable=invalid-name  # reads as a function where it is called
@@ -143,35 +230,34 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     _is_of_ddp = False
     _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
     _started = 0  # calls
+    _kept = _Kept()  # of the last step
 
     def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
         self._begin(group, scheme, dtype, fault, [], [], **options)
 
-    def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_native.on_non_finite.error, *, momentum=0.0,
+    def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_engine.GIVES_ERROR, *, momentum=0.0,
                nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None):
         self.dtype, self.density, self._was_set = dtype, density, None
         self._group = torch.distributed.group.WORLD if group is None else group
         if not isinstance(self._group, torch.distributed.ProcessGroup):
             raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
-        _check_group(self._group)
         self._names, self._steps = list(names), {"": 0} if names else {}  # steps: of each key
         self._keys, self._step = {}, set()  # by their texts; those of the step that may go on
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
         scheme = self.scheme = str(scheme)
-        feedback = _native.Feedback(momentum, nesterov, True, clip_norm, residual_decay)
         if self._group not in _Company.of:
             _Company.of[self._group] = _Company(self._group)
         self._company = _Company.of[self._group]
         self._company.made += 1
         self._number = self._company.made
-        made = _native.Averager64 if dtype == torch.float64 else _native.Averager32
-        self._native = made(self._group, self._company.group or self._group, scheme, feedback, self._names, lengths, gives,
-                            fault)
+        self._of_skipped = 0.0 if gives == _engine.GIVES_ZEROS else math.inf
+        self._native = _engine.Averager(self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
+                                        momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
         if density is not None:  # what is wrong with it is said here
-            self._native.set_density(density(0) if callable(density) else density)
+            self._native.set_density(float(density(0) if callable(density) else density))
 
     def __call__(self, tensor, key, *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
@@ -179,8 +265,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         Collective. Calls come in the same order on all ranks. `key`, a text or an integer, says whose residual is added: each
         tensor of a model has its own, with the same number of values in each call. Each call compares its key on all ranks
         first, in ceil(log2 P) messages of 4 words."""
-        if not async_op:
-            _native.expect_other_thread()
+        if not async_op and _engine.in_callback():
+            self._native.words_sent()  # the engine says that it would wait for itself
         key, fault = _plain_key(key)
         if self._keys.setdefault(str(key), key) != key:
             fault = f"there are two keys {key}, a text and an integer"
@@ -213,14 +299,46 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             density, failed = _called(f"the density of step {step}", self.density, step)
             fault = fault or failed
         self._started += 1
-        self._native.start(_native.Arrival(buffer, tensors, text, list(reordered), used, fault, subject, is_first, is_last,
-                                           continues, loss_scale, density), future, keeps_error)
+        if is_first:
+            self._kept = _Kept()
+        values = None
+        if not fault:
+            try:  # the memory of a tensor with the negative bit has the values of another one
+                values = buffer.resolve_neg().contiguous()
+            except Exception as raised:  # pylint: disable=broad-except  # the other ranks make this call
+                fault = _first_line(raised)
+        end = functools.partial(self._end, future, buffer, values, self._kept if keeps_error else None)
+        self._native.arrive(values.data_ptr() if values is not None else None, buffer.numel(),
+                            _ELEMENTS.get(buffer.dtype, _engine.FLOAT32), end, tensors=tensors, key=text, used=used,
+                            reordered=[(number, places.data_ptr()) for number, places in reordered], fault=fault, subject=subject,
+                            is_first=is_first, is_last=is_last, continues=continues, loss_scale=loss_scale, density=density)
         self._steps[key] = step + is_last
         return future
 
+    def _end(self, future, buffer, values, kept, text):
+        """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has zeros:
+        DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves weights
+        must move none."""
+        if not text:
+            try:
+                if values is None:  # of a step that is skipped
+                    buffer.fill_(self._of_skipped)
+                elif values is not buffer:
+                    with torch.inference_mode():  # a buffer that is an inference tensor can only be changed in this mode
+                        buffer.copy_(values)
+            except Exception as raised:  # pylint: disable=broad-except  # here only: the sums, and residuals, are as after the step
+                text = f"oktopk: the copy of an average: {_first_line(raised)}"
+        if text and kept is None:
+            future.set_exception(Error(text))
+            return
+        if text:
+            buffer.zero_()
+            kept.text = kept.text or text
+        future.set_result(buffer)
+
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
-        self._native.set_density(density)
+        self._native.set_density(float(density))
         self.density = self._was_set = float(density)
 
     def undo(self):
@@ -270,9 +388,11 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         where that one had done two iterations or more, or three with `static_graph`: DDP builds other buckets after its
         first, or second. "state" has the bytes that `oktopk::save` writes in C++ for buckets over an algorithm by its
         name, as `data_parallel` makes them."""
-        state_, names, lengths = self._native.save(), self._native.names(), self._native.lengths()
-        return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": state_,
-                "lengths": lengths, "steps": dict(self._steps), 
+        saved = []
+        self._native.save(lambda size: saved.append(torch.empty(size, dtype=torch.uint8)) or saved[0].data_ptr())
+        names, lengths = self._native.tensors()
+        return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": saved[0],
+                "lengths": lengths, "steps": dict(self._steps),
                 "density": None if self._was_set is None else torch.tensor(self._was_set, dtype=torch.float64),  # 1.13 loads no float
                 "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
 
@@ -294,11 +414,13 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         is_list = isinstance(saved, (list, tuple))
         every = list(saved) if is_list else [saved]
         mine = every[rank::ranks] or every[:1] if other_ranks and is_list else every
-        states, names, steps = [torch.empty(0, dtype=torch.uint8)], [], {}
+        states, names, steps = [], [], {}
         fault, density, saved_by, share = "", None, -1, 1.0 if other_ranks else None
         try:
             first = mine[0]
-            states, names = [each["state"].detach() for each in mine], list(first["parameters"])
+            states, names = [each["state"].detach().cpu().contiguous() for each in mine], list(first["parameters"])
+            strange = [each for each in states if each.dtype != torch.uint8]
+            states = [] if strange else states
             density = None if first.get("density") is None else float(first["density"])
             steps = dict(first.get("steps", {}))
             before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
@@ -313,6 +435,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             if is_state and names != self._names and not partial:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
                 fault = f"the parameters of the saved state and of the model do not fit: {others} (partial=True takes what both have)"
+            elif strange:
+                fault = f"the tensor holds elements of type {strange[0].type().split('.')[-1][:-6]}, expected Byte"
             elif moved:
                 fault = f"the values of {moved} lie in another order in memory (memory_format) than those that were saved"
             elif before != ranks and not other_ranks:
@@ -327,8 +451,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                          "rank saves and loads its own state")
         except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
             fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
-        self._native.load(states, _native.Loading(list(map(str, names)), fault, share, bool(is_state and partial), saved_by,
-                                                  self._steps_of_borders(), density))
+        room = torch.empty(1, dtype=torch.uint8)  # no bytes have no address
+        self._native.load([((each if each.numel() else room).data_ptr(), each.numel()) for each in states], list(map(str, names)),
+                          fault, share, bool(is_state and partial), saved_by, self._steps_of_borders(), density)
         self._steps = steps
         self._step = set()
         if not is_state:
@@ -362,9 +487,9 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         self._index = {each: i for i, (_, each) in enumerate(named)}
         self._orders = [_order(each.shape, _strides(each)) for _, each in named]
         self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
-        gives = _native.on_non_finite.zeros if skip_step_on_fault else _native.on_non_finite.error
-        gives = gives if self._scaler is None else _native.on_non_finite.infinities
-        self._skips = gives == _native.on_non_finite.zeros
+        gives = _engine.GIVES_ZEROS if skip_step_on_fault else _engine.GIVES_ERROR
+        gives = gives if self._scaler is None else _engine.GIVES_INFINITIES
+        self._skips = gives == _engine.GIVES_ZEROS
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
         self._seeks_ddp, self._has_own_group = ddp is None, process_group is not None
         begin = functools.partial(self._begin, ddp.process_group if process_group is None and ddp else process_group, scheme,
@@ -394,7 +519,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         fault = fault or _fault_of("a bucket's gradient", buffer)
         if None in parameters:
             strange = next(each for each, number in zip(given, parameters) if number is None)
-            parameters, fault = [], (f"a parameter of the bucket, of shape {tuple(strange.shape)}, is not of the module that the state "
+            # No bucket of theirs has these, so any number does: all ranks get the fault.
+            parameters, fault = [0] if self._names else [], (f"a parameter of the bucket, of shape {tuple(strange.shape)}, is not of the module that the state "
                                      "was made for, or did not require a gradient then: make the state of the DDP module, anew")
         if self._seeks_ddp:
             self._seeks_ddp = False
@@ -413,9 +539,12 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if twice is not None and not fault:
             fault = (f"the gradient of {self._names[twice]} was there before the pass, and the velocity would take it twice: call "
                      "zero_grad before, and accumulate within no_sync, the forward pass included")
-        return self._start(torch.futures.Future(), buffer, parameters, "", used, fault or failed, "",
-                           f"backward pass of state {self._number}" if compares else "", reordered=reordered, is_first=is_first,
-                           is_last=is_last, loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
+        inner = torch.futures.Future()
+        future = inner if self._in_backward else _with_error_of(inner)
+        self._start(inner, buffer, parameters, "", used, fault or failed, "",
+                    f"backward pass of state {self._number}" if compares else "", reordered=reordered, is_first=is_first,
+                    is_last=is_last, loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
+        return future
 
     def _reordered(self, given, parameters, buffer):
         """Of the parameters whose values lie in another order in the bucket than those of their residuals, for their memory_format
@@ -452,8 +581,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if self._skips and self.last_step()["was_skipped"]:
             for each in self._index:
                 each.grad = None
-        if text := self._native.error():
-            raise Error(text)
+        if self._kept.text:
+            raise Error(self._kept.text)
 
     def _steps_of_borders(self):
         return 2 if self._uses.are_static() else 1  # as torch 1.13 has it
@@ -550,10 +679,28 @@ class _Future(torch.futures.Future):
             raise self._of_error(error) from None
 
 
-def _failed(text):
+def _with_error_of(future):
+    """A future whose error DDP sees, as a RuntimeError: that of `set_exception` only Python does."""
+    return future.then(lambda of: of.value())
+
+
+def _failed(bucket, text):
+    """Of a bucket whose call was not made. In a backward pass it has zeros, and the error comes behind DDP's end of it."""
     future = torch.futures.Future()
-    _native.refuse(future, text)
-    return future
+
+    def fails():
+        raise Error(text)
+    if _at_end_of_backward(lambda: _at_end_of_backward(fails)):
+        future.set_result(bucket.buffer().zero_())
+        return future
+    failed = _with_error_of(future)
+    future.set_exception(Error(text))
+    return failed
+
+
+def _first_line(raised):
+    """What an exception of torch says, without the stack of calls that some have."""
+    return str(raised).split("\n", maxsplit=1)[0]
 
 
 class _uses:
@@ -641,12 +788,12 @@ def hook(carried, bucket):
         raise Error(f"oktopk_torch.hook takes a bucket of DDP, and not {type(bucket).__name__}: FSDP and the compiled reducer of DDP "
                     "(optimize_ddp='python_reducer') have no buckets; average with oktopk_torch.averager")
     if not getattr(carried, "_is_of_ddp", False):  # by its name: a module that is loaded again has another class
-        return _failed(f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
+        return _failed(bucket, f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
     started = carried._started  # pylint: disable=protected-access
     try:
         return carried.start(bucket)
     except Exception as raised:  # pylint: disable=broad-except  # DDP could not go on
-        return _joined(carried, bucket, raised) if carried._started == started else _failed(str(raised))
+        return _joined(carried, bucket, raised) if carried._started == started else _failed(bucket, str(raised))
 
 
 def _joined(carried, bucket, raised):
@@ -654,4 +801,4 @@ def _joined(carried, bucket, raised):
     try:
         return carried._reduce(bucket, f"the hook raised {raised!r}")  # pylint: disable=protected-access
     except Exception:  # pylint: disable=broad-except  # there is no state, on any rank
-        return _failed(str(raised))
+        return _failed(bucket, str(raised))

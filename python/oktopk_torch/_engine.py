@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The engine, liboktopk_engine, for Python: the functions of oktopk/engine.h over plain memory. Nothing here knows torch.
+
+By ctypes, and not as an extension module: one file of the library then serves every Python and every torch, and whoever installs
+needs no compiler. A call costs some ten microseconds, once a bucket; messages and sums never take the lock of Python.
+
+Functions that wait give that lock back. Those that only leave work for the engine's thread keep it (`_KEEPS_LOCK`): beside a
+thread that computes in Python, to get it back takes up to 5 ms."""
+
+import atexit
+import ctypes
+import os
+import pathlib
+import threading
+import weakref
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+
+ABI = 1
+NAME = f"liboktopk_engine.so.{ABI}"
+SOCKETS = 0
+FLOAT32, FLOAT64, FLOAT16, BFLOAT16 = range(4)
+GIVES_ERROR, GIVES_ZEROS, GIVES_INFINITIES = range(3)
+CALLER = b"oktopk_torch"
+
+
+class Error(RuntimeError):
+    """What goes wrong in oktopk_torch: on every rank, unless it says otherwise."""
+
+
+Error.__module__ = "oktopk_torch"
+
+_Done = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+_Set = ctypes.CFUNCTYPE(c_int32, c_void_p, c_char_p, c_void_p, c_size_t)
+_Get = ctypes.CFUNCTYPE(c_int64, c_void_p, c_char_p, c_void_p, c_size_t)
+_EachPair = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+_EachTensor = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int64)
+_EachText = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class _GroupOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("rank", c_int32), ("size", c_int32), ("transport", c_int32), ("name", c_char_p),
+                ("folder", c_char_p), ("set", _Set), ("get", _Get), ("store", c_void_p), ("interface_name", c_char_p),
+                ("time_limit", c_double), ("caller", c_char_p)]
+
+
+class _AveragerOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("algorithm", c_char_p), ("sums", c_int32), ("tensor_count", c_int64),
+                ("names", POINTER(c_char_p)), ("lengths", POINTER(c_int64)), ("momentum", c_double), ("nesterov", c_int32),
+                ("factor_masking", c_int32), ("clip_norm", c_double), ("residual_decay", c_double), ("on_non_finite", c_int32),
+                ("fault", c_char_p)]
+
+
+class _Reordering(ctypes.Structure):
+    _fields_ = [("tensor", c_int32), ("from_", c_void_p)]
+
+
+class _Arrival(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("values", c_void_p), ("length", c_int64), ("element", c_int32),
+                ("tensors", POINTER(c_int32)), ("tensor_count", c_int64), ("key", c_char_p), ("used", POINTER(c_int32)),
+                ("reordered", POINTER(_Reordering)), ("reordered_count", c_int64), ("fault", c_char_p), ("subject", c_char_p),
+                ("is_first", c_int32), ("is_last", c_int32), ("continues", c_int32), ("loss_scale", c_double),
+                ("has_density", c_int32), ("density", c_double), ("zero_on_error", c_int32), ("done", _Done), ("user", c_void_p)]
+
+
+class _Bytes(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("size", c_size_t)]
+
+
+class _Loading(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("states", POINTER(_Bytes)), ("state_count", c_int64), ("keys", POINTER(c_char_p)),
+                ("key_count", c_int64), ("fault", c_char_p), ("has_share", c_int32), ("share", c_double), ("in_part", c_int32),
+                ("saved_by", c_int32), ("steps_of_borders", c_int32), ("has_density", c_int32), ("density", c_double),
+                ("called", c_char_p)]
+
+
+class _Figures(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("steps", c_int64), ("skipped", c_int64), ("was_skipped", c_int32), ("ranks", c_int32),
+                ("buckets", c_int32), ("values", c_double), ("selected", c_double), ("words", c_double),
+                ("step_values", c_double), ("seconds", c_double), ("hidden_seconds", c_double), ("hideable_seconds", c_double)]
+
+
+# Name, behind oktopk_engine_: what it gives, and its arguments. c_int32: a code, whose error is raised (`_checked`).
+_FUNCTIONS = {
+    "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,), "has_transport": (c_int32, c_int32),
+    "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
+    "group_defaults": (None, POINTER(_GroupOptions)), "group_make": (c_int32, POINTER(_GroupOptions), POINTER(c_void_p)),
+    "group_free": (None, c_void_p),
+    "averager_defaults": (None, POINTER(_AveragerOptions)),
+    "averager_make": (c_int32, c_void_p, POINTER(_AveragerOptions), POINTER(c_void_p)), "averager_free": (None, c_void_p),
+    "arrival_defaults": (None, POINTER(_Arrival)), "arrive": (c_int32, c_void_p, POINTER(_Arrival)),
+    "backward_ended": (c_int32, c_void_p), "set_density": (c_int32, c_void_p, c_double), "undo": (c_int32, c_void_p),
+    "save": (c_int32, c_void_p, POINTER(c_void_p)), "blob_data": (c_void_p, c_void_p), "blob_size": (c_size_t, c_void_p),
+    "blob_free": (None, c_void_p), "loading_defaults": (None, POINTER(_Loading)), "load": (c_int32, c_void_p, POINTER(_Loading)),
+    "tensors": (c_int32, c_void_p, _EachTensor, c_void_p), "schemes": (c_int32, c_void_p, _EachText, c_void_p),
+    "residual_norm": (c_int32, c_void_p, POINTER(c_double)), "words_sent": (c_int32, c_void_p, POINTER(c_double)),
+    "last_step": (c_int32, c_void_p, POINTER(_Figures)),
+}
+_KEEPS_LOCK = {"last_error", "arrival_defaults", "arrive", "backward_ended", "averager_free", "group_free"}
+
+
+class _Library:
+    """The functions, with their types, by the names of the table."""
+
+    def __init__(self, path):
+        self.path = path
+        waits, keeps = ctypes.CDLL(path), ctypes.PyDLL(path)
+        if getattr(waits, "oktopk_engine_abi", None) is None or waits.oktopk_engine_abi() != ABI:
+            raise ImportError(f"{path} is not the engine of this oktopk_torch, whose interface has the number {ABI}: install both anew, "
+                              "from one release of oktopk")
+        for name, (gives, *takes) in _FUNCTIONS.items():
+            function = getattr(keeps if name in _KEEPS_LOCK else waits, f"oktopk_engine_{name}")
+            function.restype, function.argtypes = gives, takes
+            setattr(self, name, function)
+
+
+def _found():
+    """The library: that of the environment variable OKTOPK_ENGINE, the one beside this file (a wheel's), the system's."""
+    beside = pathlib.Path(__file__).with_name(NAME)
+    given = os.environ.get("OKTOPK_ENGINE")
+    path = given or (str(beside) if beside.exists() else NAME)
+    try:
+        return _Library(path)
+    except OSError as error:
+        raise ImportError(f"oktopk_torch needs the engine of oktopk, {NAME}: beside it, where the loader of the system looks, or at the "
+                          f"path in the environment variable OKTOPK_ENGINE ({error})") from None
+
+
+_library = _found()
+VERSION = _library.version().decode()
+PATH = _library.path
+
+
+def _text(given):
+    """For C, where a text ends with 0."""
+    return given.replace("\0", "\\0").encode("utf-8", "surrogatepass")
+
+
+def _or_null(given):
+    return _text(given) if given else None
+
+
+def _read(given):
+    return given.decode("utf-8", "surrogatepass")
+
+
+def _checked(code):
+    if code:
+        raise Error(_library.last_error().decode("utf-8", "replace"))
+
+
+def _array(kind, values):
+    return (kind * len(values))(*values)
+
+
+def _made(structure, defaults):
+    made = structure()
+    defaults(ctypes.byref(made))
+    return made
+
+
+def has_sockets():
+    return _library.has_transport(SOCKETS) == 1
+
+
+def algorithms():
+    """Names, and a line about each."""
+    found = {}
+    each = _EachPair(lambda _, name, about: found.update({_read(name): _read(about)}))
+    _checked(_library.algorithms(each, None))
+    return dict(sorted(found.items()))
+
+
+class Group:
+    """The ranks that average together. Collective. `store` has `set(key, bytes)`, and `get(key)`, which waits for another rank's;
+    both are called while the group is made, on the engine's thread. What they raise is raised here."""
+
+    def __init__(self, rank, size, name, store, time_limit):
+        raised = []
+
+        def leave(_, key, data, length):
+            try:
+                store.set(_read(key), ctypes.string_at(data, length))
+                return 0
+            except Exception as error:  # pylint: disable=broad-except  # through C
+                raised.append(error)
+                return 1
+
+        def fetch(_, key, data, capacity):
+            try:
+                found = store.get(_read(key))
+                if len(found) > capacity:
+                    raise ValueError(f"{len(found)} bytes of the key {_read(key)}")
+                ctypes.memmove(data, bytes(found), len(found))
+                return len(found)
+            except Exception as error:  # pylint: disable=broad-except
+                raised.append(error)
+                return -1
+
+        how = _made(_GroupOptions, _library.group_defaults)
+        how.rank, how.size, how.transport, how.name, how.time_limit, how.caller = rank, size, SOCKETS, _text(name), time_limit, CALLER
+        how.set, how.get = _Set(leave), _Get(fetch)
+        pointer = c_void_p()
+        code = _library.group_make(ctypes.byref(how), ctypes.byref(pointer))
+        if code and raised:
+            raise raised[0]
+        _checked(code)
+        self.pointer = pointer
+        weakref.finalize(self, _library.group_free, pointer).atexit = False
+
+
+_of_callback = threading.local()
+_calls = {}  # what hears of the end of a call, by its number: C keeps nothing of Python alive
+_numbers = iter(range(1, 2 ** 62))
+
+
+def in_callback():
+    """Whether this is the engine's thread, which calls the program: it must not wait for itself."""
+    return getattr(_of_callback, "depth", 0) > 0
+
+
+def _end(number, code, sentence):
+    _of_callback.depth = getattr(_of_callback, "depth", 0) + 1
+    try:
+        _calls.pop(number)(sentence.decode("utf-8", "replace") if code else "")
+    finally:
+        _of_callback.depth -= 1
+
+
+_end_of_call = _Done(_end)
+
+
+class Averager:
+    """An averager on a group, whose functions have the names of engine.h. Memory of calls is kept alive by the caller."""
+
+    def __init__(self, group, scheme, is_double, names, lengths, gives, fault, *, momentum, nesterov, clip_norm, residual_decay):
+        how = _made(_AveragerOptions, _library.averager_defaults)
+        how.algorithm, how.sums, how.tensor_count = _text(scheme), FLOAT64 if is_double else FLOAT32, len(names)
+        how.names, how.lengths = _array(c_char_p, [_text(each) for each in names]), _array(c_int64, lengths)
+        how.momentum, how.nesterov, how.clip_norm, how.residual_decay = momentum, bool(nesterov), clip_norm, residual_decay
+        how.on_non_finite, how.fault = gives, _or_null(fault)
+        self._at = c_void_p()
+        _checked(_library.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
+        weakref.finalize(self, _library.averager_free, self._at).atexit = False
+
+    def arrive(self, values, length, element, done, *, tensors, key, used, reordered, fault, subject, is_first, is_last, continues,
+               loss_scale, density):
+        """Brings `length` values at the address `values`, None where there is a `fault`; `done(sentence)` is called on the engine's
+        thread, with an empty text where all went well. `reordered`: pairs of a tensor and an address of 64-bit places."""
+        given = _made(_Arrival, _library.arrival_defaults)
+        given.values, given.length, given.element = values, length, element
+        given.tensor_count = len(tensors)
+        given.tensors = _array(c_int32, tensors) if tensors else None
+        given.key = None if tensors else _text(key)
+        given.used = _array(c_int32, used) if used else None
+        given.reordered_count = len(reordered)
+        given.reordered = _array(_Reordering, reordered) if reordered else None
+        given.fault, given.subject = _or_null(fault), _text(subject)  # no subject: none that is compared
+        given.is_first, given.is_last, given.continues, given.loss_scale = is_first, is_last, continues, loss_scale
+        given.has_density, given.density = density is not None, density or 0.0
+        number = next(_numbers)
+        given.done, given.user, _calls[number] = _end_of_call, number, done
+        try:
+            _checked(_library.arrive(self._at, ctypes.byref(given)))
+        except Error:  # nothing was started
+            del _calls[number]
+            raise
+
+    def backward_ended(self):
+        _checked(_library.backward_ended(self._at))
+
+    def set_density(self, density):
+        _checked(_library.set_density(self._at, density))
+
+    def undo(self):
+        _checked(_library.undo(self._at))
+
+    def save(self, room):
+        """The saved state, in the memory whose address `room(size)` gives."""
+        blob = c_void_p()
+        _checked(_library.save(self._at, ctypes.byref(blob)))
+        try:
+            size = _library.blob_size(blob)
+            ctypes.memmove(room(size), _library.blob_data(blob), size)
+        finally:
+            _library.blob_free(blob)
+
+    def load(self, states, keys, fault, share, in_part, saved_by, steps_of_borders, density):
+        """`states`: pairs of an address and a number of bytes."""
+        how = _made(_Loading, _library.loading_defaults)
+        how.states, how.state_count = _array(_Bytes, states), len(states)
+        how.keys, how.key_count = _array(c_char_p, [_text(each) for each in keys]), len(keys)
+        how.fault, how.called = _or_null(fault), b"load_state_dict"
+        how.has_share, how.share = share is not None, share or 0.0
+        how.in_part, how.saved_by, how.steps_of_borders = in_part, saved_by, steps_of_borders
+        how.has_density, how.density = density is not None, density or 0.0
+        _checked(_library.load(self._at, ctypes.byref(how)))
+
+    def tensors(self):
+        """Names or keys, and lengths."""
+        found = []
+        each = _EachTensor(lambda _, name, length: found.append((_read(name), length)))
+        _checked(_library.tensors(self._at, each, None))
+        return [name for name, _ in found], [length for _, length in found]
+
+    def schemes(self):
+        found = []
+        _checked(_library.schemes(self._at, _EachText(lambda _, text: found.append(_read(text))), None))
+        return found
+
+    def _number(self, function):
+        found = c_double()
+        _checked(function(self._at, ctypes.byref(found)))
+        return found.value
+
+    def residual_norm(self):
+        return self._number(_library.residual_norm)
+
+    def words_sent(self):
+        return self._number(_library.words_sent)
+
+    def last_step(self):
+        """The figures by their names, as numbers of type float."""
+        found = _Figures(struct_size=ctypes.sizeof(_Figures))
+        _checked(_library.last_step(self._at, ctypes.byref(found)))
+        figures = {name: float(getattr(found, name)) for name, _ in _Figures._fields_[1:]}
+        figures["density"] = found.selected / found.values if found.values > 0 else 0.0
+        return dict(sorted(figures.items()))
+
+
+# Calls under way call back into Python, so they end before it does.
+atexit.register(_library.finalize)
