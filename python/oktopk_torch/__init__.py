@@ -11,6 +11,7 @@ Both are collective: all ranks make them, and call them in the same order. Any a
 in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
 
 import collections
+import contextlib
 import datetime
 import functools
 import gc
@@ -30,7 +31,7 @@ if not torch.distributed.is_available():
     raise ImportError(f"oktopk_torch needs torch.distributed, which this PyTorch, {torch.__version__}, was built without")
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _engine
+from . import _devices, _engine
 from ._engine import Error
 
 __all__ = ["Error", "algorithms", "averager", "build", "density_schedule", "hook", "state"]
@@ -88,8 +89,8 @@ def _fault_of(what, tensor, types=TYPES):
         return f"{what} is {tensor!r}" if tensor is None else f"{what} is of type {type(tensor).__name__}, and no tensor"
     if tensor.layout != torch.strided:
         return f"{what} is a sparse tensor; oktopk takes dense ones"
-    if tensor.device.type != "cpu":
-        return f"{what} lies on {tensor.device}; oktopk_torch takes tensors of the CPU"
+    if tensor.device.type == "meta":
+        return f"{what} lies on {tensor.device}, where no values are"
     if tensor.dtype not in types:
         return f"{what} is of type {tensor.dtype}, expected one of {', '.join(map(str, types))}"
     if tensor.is_nested or _is_without_memory(tensor):
@@ -159,9 +160,9 @@ class _Exchange:
 
     def get(self, key):
         if not self._all:
-            mine = torch.tensor(list(self._own), dtype=torch.uint8)
-            lengths = [int(each) for each in self._of_all(torch.tensor([mine.numel()]))]
-            padded = torch.zeros(max(lengths), dtype=torch.uint8)
+            mine = torch.tensor(list(self._own), dtype=torch.uint8, device="cpu")
+            lengths = [int(each) for each in self._of_all(torch.tensor([mine.numel()], device="cpu"))]
+            padded = torch.zeros(max(lengths), dtype=torch.uint8, device="cpu")
             padded[:mine.numel()] = mine
             for length, each in zip(lengths, self._of_all(padded)):
                 name, _, data = bytes(each[:length].tolist()).partition(b"\0")
@@ -186,6 +187,7 @@ class _Company:
 
     def __init__(self, group):  # pylint: disable=protected-access
         self.made, limit, name = 0, _time_limit(group), ""
+        self.line = _devices.Line()
         c10d = torch.distributed.distributed_c10d
         if group.size() == 1:
             store = None
@@ -231,6 +233,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
     _started = 0  # calls
     _kept = _Kept()  # of the last step
+    _whats = frozenset()  # its calls, for memory that is kept for them
 
     def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
@@ -254,8 +257,10 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._company.made += 1
         self._number = self._company.made
         self._of_skipped = 0.0 if gives == _engine.GIVES_ZEROS else math.inf
-        self._native = _engine.Averager(self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
-                                        momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
+        self._rooms = _devices.Rooms()
+        made = _engine.Averager(self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
+                                momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
+        self._native = _devices.InOrder(made, self._company.line)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(float(density(0) if callable(density) else density))
 
@@ -275,8 +280,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         if not continues:
             self._step = set()
         self._step.add(key)
-        future = _Future(functools.partial(self._failed, key, self._step))
-        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) and not fault else torch.empty(0)
+        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) and not fault else torch.empty(0, device="cpu")
+        future = _Future(functools.partial(self._failed, key, self._step), _devices.of_future(buffer))
         self._start(future, buffer, [], str(key), [], fault, key, f"key {key!r} of averager {self._number}", continues=continues)
         if async_op:
             return future
@@ -301,40 +306,59 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._started += 1
         if is_first:
             self._kept = _Kept()
-        values = None
-        if not fault:
-            try:  # the memory of a tensor with the negative bit has the values of another one
-                values = buffer.resolve_neg().contiguous()
+        how = {"tensors": tensors, "key": text, "used": used, "reordered": [(number, places.data_ptr()) for number, places in reordered],
+               "subject": subject, "is_first": is_first, "is_last": is_last, "continues": continues, "loss_scale": loss_scale,
+               "density": density}
+        kept, what = self._kept if keeps_error else None, (tuple(tensors), text)
+        streams = _devices.streams_of(buffer.device)
+        ready = None if streams is None else streams.is_ready()
+
+        def bring(_places=reordered):  # whose memory is read here
+            values, wrong = None, fault
+            try:
+                if streams is not None:
+                    streams.follow(ready, buffer)
+                if not wrong and streams is not None:
+                    values = self._rooms.take(what, buffer)
+                    streams.fetch(buffer, values)
+                elif not wrong:  # the memory of a tensor with the negative bit has the values of another one
+                    values = buffer.resolve_neg().contiguous().cpu()
             except Exception as raised:  # pylint: disable=broad-except  # the other ranks make this call
-                fault = _first_line(raised)
-        end = functools.partial(self._end, future, buffer, values, self._kept if keeps_error else None)
-        self._native.arrive(values.data_ptr() if values is not None else None, buffer.numel(),
-                            _ELEMENTS.get(buffer.dtype, _engine.FLOAT32), end, tensors=tensors, key=text, used=used,
-                            reordered=[(number, places.data_ptr()) for number, places in reordered], fault=fault, subject=subject,
-                            is_first=is_first, is_last=is_last, continues=continues, loss_scale=loss_scale, density=density)
+                values, wrong = None, _first_line(raised)
+            self._native.of.arrive(None if values is None else values.data_ptr(), buffer.numel(),
+                                   _ELEMENTS.get(buffer.dtype, _engine.FLOAT32),
+                                   functools.partial(self._end, future, buffer, values, kept, streams, what), fault=wrong, **how)
+        self._company.line.do(bring, lambda raised: self._end(future, buffer, None, kept, streams, what, str(raised)),
+                              waits=streams is not None)
+        self._whats = {what} if is_first else self._whats | {what}
+        if tensors and is_last:
+            self._rooms.keep_only(self._whats)
         self._steps[key] = step + is_last
         return future
 
-    def _end(self, future, buffer, values, kept, text):
+    def _end(self, future, buffer, values, kept, streams, what, text):
         """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has zeros:
         DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves weights
         must move none."""
-        if not text:
-            try:
-                if values is None:  # of a step that is skipped
-                    buffer.fill_(self._of_skipped)
-                elif values is not buffer:
-                    with torch.inference_mode():  # a buffer that is an inference tensor can only be changed in this mode
-                        buffer.copy_(values)
-            except Exception as raised:  # pylint: disable=broad-except  # here only: the sums, and residuals, are as after the step
-                text = f"oktopk: the copy of an average: {_first_line(raised)}"
-        if text and kept is None:
-            future.set_exception(Error(text))
-            return
-        if text:
-            buffer.zero_()
-            kept.text = kept.text or text
-        future.set_result(buffer)
+        with contextlib.nullcontext() if streams is None else streams.current():  # of which a future of the device keeps an event
+            if not text:
+                try:
+                    if values is None:  # of a step that is skipped
+                        buffer.fill_(self._of_skipped)
+                    elif values is not buffer:
+                        with torch.inference_mode():  # a buffer that is an inference tensor can only be changed in this mode
+                            buffer.copy_(values, non_blocking=streams is not None)
+                except Exception as raised:  # pylint: disable=broad-except  # here only: sums and residuals are as after the step
+                    text = f"oktopk: the copy of an average: {_first_line(raised)}"
+            if streams is not None and values is not None:
+                self._rooms.give_back(what, values)
+            if text and kept is None:
+                future.set_exception(Error(text))
+                return
+            if text:
+                buffer.zero_()
+                kept.text = kept.text or text
+            future.set_result(buffer)
 
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
@@ -379,7 +403,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             f"{last['steps']:.0f} steps, {last['skipped']:.0f} of them skipped",
             f"last step: {4 * last['words']:.0f} bytes sent by this rank, {ratio}; {last['seconds']:.6f} s of communication, "
             f"{hidden:.6f} s hidden behind the backward pass and {last['seconds'] - hidden:.6f} s not",
-            *lines])
+            *lines,
+            *([f"  {self._rooms.bytes()} bytes of pinned memory"] if self._rooms.bytes() else [])])
 
     def state_dict(self):
         """All of this rank's state, for `torch.save`. In the middle of a backward pass that from before it, as the weights are.
@@ -389,11 +414,11 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         first, or second. "state" has the bytes that `oktopk::save` writes in C++ for buckets over an algorithm by its
         name, as `data_parallel` makes them."""
         saved = []
-        self._native.save(lambda size: saved.append(torch.empty(size, dtype=torch.uint8)) or saved[0].data_ptr())
+        self._native.save(lambda size: saved.append(torch.empty(size, dtype=torch.uint8, device="cpu")) or saved[0].data_ptr())
         names, lengths = self._native.tensors()
         return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": saved[0],
                 "lengths": lengths, "steps": dict(self._steps),
-                "density": None if self._was_set is None else torch.tensor(self._was_set, dtype=torch.float64),  # 1.13 loads no float
+                "density": None if self._was_set is None else torch.tensor(self._was_set, dtype=torch.float64, device="cpu"),  # 1.13 loads no float
                 "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
 
     def __reduce__(self):
@@ -451,7 +476,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                          "rank saves and loads its own state")
         except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
             fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
-        room = torch.empty(1, dtype=torch.uint8)  # no bytes have no address
+        room = torch.empty(1, dtype=torch.uint8, device="cpu")  # no bytes have no address
         self._native.load([((each if each.numel() else room).data_ptr(), each.numel()) for each in states], list(map(str, names)),
                           fault, share, bool(is_state and partial), saved_by, self._steps_of_borders(), density)
         self._steps = steps
@@ -527,8 +552,9 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             self._find_ddp()
         reordered, moved = self._reordered(given, parameters, buffer) if parameters and not _fault_of("", buffer, TYPES) else ([], "")
         fault = fault or moved
-        scale, failed = (1.0, "") if self._scaler is None else _called("the scale", self._scaler.get_scale)
         is_first, is_last = bucket.index() == 0, bucket.is_last()
+        # Once a step: to read that of a device takes a wait for it.
+        scale, failed = _called("the scale", self._scaler.get_scale) if is_first and self._scaler is not None else (1.0, "")
         if is_first:
             self._in_backward = _at_end_of_backward(self._native.backward_ended)
         if is_last and self._in_backward:
@@ -539,7 +565,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if twice is not None and not fault:
             fault = (f"the gradient of {self._names[twice]} was there before the pass, and the velocity would take it twice: call "
                      "zero_grad before, and accumulate within no_sync, the forward pass included")
-        inner = torch.futures.Future()
+        inner = torch.futures.Future(devices=_devices.of_future(buffer))
         future = inner if self._in_backward else _with_error_of(inner)
         self._start(inner, buffer, parameters, "", used, fault or failed, "",
                     f"backward pass of state {self._number}" if compares else "", reordered=reordered, is_first=is_first,
@@ -559,7 +585,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             if not lies_there:
                 return [], (f"the memory_format of {self._names[number]} has changed since the state was made: change it before DDP "
                             "wraps the module, or make both anew")
-            steps, places = iter(before), torch.arange(each.numel())
+            steps, places = iter(before), torch.arange(each.numel(), device="cpu")
             was = places.as_strided(each.shape, [next(steps) if length > 1 else 1 for length in each.shape])
             reordered.append((number, torch.empty_like(places)))
             reordered[-1][1].as_strided(each.shape, strides).copy_(was)
@@ -668,8 +694,8 @@ def _at_end_of_backward(call):
 class _Future(torch.futures.Future):
     """Of a call by key, whose error ends the step."""
 
-    def __init__(self, failed):
-        super().__init__()
+    def __init__(self, failed, devices):
+        super().__init__(devices=devices)
         self._of_error = failed
 
     def wait(self):

@@ -9,6 +9,7 @@ Functions that wait give that lock back. Those that only leave work for the engi
 thread that computes in Python, to get it back takes up to 5 ms."""
 
 import atexit
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -219,12 +220,19 @@ def in_callback():
     return getattr(_of_callback, "depth", 0) > 0
 
 
-def _end(number, code, sentence):
+@contextlib.contextmanager
+def calling_back():
+    """Within it this thread counts as the engine's."""
     _of_callback.depth = getattr(_of_callback, "depth", 0) + 1
     try:
-        _calls.pop(number)(sentence.decode("utf-8", "replace") if code else "")
+        yield
     finally:
         _of_callback.depth -= 1
+
+
+def _end(number, code, sentence):
+    with calling_back():
+        _calls.pop(number)(sentence.decode("utf-8", "replace") if code else "")
 
 
 _end_of_call = _Done(_end)

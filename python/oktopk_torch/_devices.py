@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The way of values from a device to the memory of the host, where the engine averages them, and back.
+
+A device with events, streams and pinned memory copies while the program and the engine go on: a thread waits for each copy, and the
+device's own queue orders the way back. Any other one copies while the program waits: slow, and as right."""
+
+import atexit
+import collections
+import contextlib
+import threading
+
+import torch
+
+from . import _engine
+
+
+class _Cuda:
+    """The names of torch.cuda, which all releases have; also of ROCm."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def event(self):
+        return torch.cuda.Event()
+
+    def stream(self):
+        return torch.cuda.Stream(self.device)
+
+    def current_stream(self):
+        return torch.cuda.current_stream(self.device)
+
+    def on(self, stream):
+        return torch.cuda.stream(stream)
+
+
+class _Accelerator:
+    """The names for any device, from torch 2.6 on."""
+
+    def __init__(self, device):
+        self.device = device
+        if torch.accelerator.current_accelerator().type != device.type:
+            raise RuntimeError(f"{device} is not the accelerator of this process")
+
+    def event(self):
+        return torch.Event(self.device.type)
+
+    def stream(self):
+        return torch.Stream(self.device)
+
+    def current_stream(self):
+        return torch.accelerator.current_stream(self.device)
+
+    @contextlib.contextmanager
+    def on(self, stream):
+        before = self.current_stream()
+        torch.accelerator.set_stream(stream)
+        try:
+            yield
+        finally:
+            torch.accelerator.set_stream(before)
+
+
+class Streams:
+    """A stream of our own on a device, for all copies there. Raises where the device has no such things."""
+
+    def __init__(self, device):
+        self._names = (_Cuda if device.type == "cuda" else _Accelerator)(device)
+        self._own = self._names.stream()
+        self.is_ready().record(self._own)
+        if not torch.empty(1, pin_memory=True, device="cpu").is_pinned():
+            raise RuntimeError("there is no pinned memory")
+
+    def is_ready(self):
+        """An event behind what the program has given the device until now."""
+        event = self._names.event()
+        event.record(self._names.current_stream())
+        return event
+
+    def current(self):
+        """Within it this thread gives the device its work on the stream of our own."""
+        return self._names.on(self._own)
+
+    def follow(self, ready, tensor):
+        """What we do with the tensor comes behind the event; its memory goes to nobody else before that is done."""
+        self._own.wait_event(ready)
+        tensor.record_stream(self._own)
+
+    def fetch(self, tensor, room):
+        """Copies the values into the memory of the host; waits."""
+        with self.current():
+            room.copy_(tensor, non_blocking=True)
+            there = self._names.event()
+            there.record(self._own)
+        there.synchronize()
+
+
+_streams = {}
+_of_streams = threading.Lock()
+
+
+def streams_of(device):
+    """Those of a device; None for the host, and where copies have to wait."""
+    if device.type == "cpu":
+        return None
+    with _of_streams:
+        if device not in _streams:
+            try:
+                _streams[device] = Streams(device)
+            except Exception:  # pylint: disable=broad-except  # what is missing is told in many ways
+                _streams[device] = None
+        return _streams[device]
+
+
+def of_future(tensor):
+    """The devices of the future of a tensor: whoever reads its result on them waits for our stream."""
+    return None if streams_of(tensor.device) is None else [tensor.device]
+
+
+class Line:
+    """Jobs of a group in the order in which they came: at once, or behind those that wait for a device, on a thread for them."""
+
+    def __init__(self):
+        self._jobs, self._changed, self._is_there = collections.deque(), threading.Condition(), False
+
+    def do(self, job, failed, waits=False):
+        """A job that `waits` is left to the thread, and what it raises to `failed`, which is a callback of the engine then."""
+        with self._changed:
+            if waits or self._jobs:
+                self._jobs.append((job, failed))
+                if not self._is_there:
+                    atexit.register(self.wait)  # before the engine ends
+                    threading.Thread(target=self._run, name="oktopk_torch copies", daemon=True).start()
+                    self._is_there = True
+                self._changed.notify_all()
+                return
+        job()
+
+    def wait(self):
+        """Until the jobs that have come are done. A callback must not wait, which the engine says."""
+        if _engine.in_callback():
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: not self._jobs)
+
+    def _run(self):
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs)
+                job, failed = self._jobs[0]
+            try:
+                job()
+            except Exception as raised:  # pylint: disable=broad-except
+                with _engine.calling_back():
+                    failed(raised)
+            with self._changed:
+                self._jobs.popleft()
+                self._changed.notify_all()
+
+
+class InOrder:
+    """An averager of the engine, whose calls come behind those whose values are still under way from a device."""
+
+    def __init__(self, of, line):
+        self.of, self._line = of, line
+
+    def backward_ended(self):
+        self._line.do(self.of.backward_ended, lambda raised: None)
+
+    def __getattr__(self, name):
+        self._line.wait()
+        return getattr(self.of, name)
+
+
+class Rooms:
+    """Pinned memory for the values of calls, by what is called, kept from step to step."""
+
+    def __init__(self):
+        self._free, self._used, self._lock = {}, {}, threading.Lock()
+
+    def take(self, what, tensor):
+        with self._lock:
+            room = self._free.pop(what, None)
+        if room is None or room.shape != tensor.shape or room.dtype != tensor.dtype:
+            room = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
+        with self._lock:
+            self._used[id(room)] = room
+        return room
+
+    def give_back(self, what, room):
+        with self._lock:
+            self._used.pop(id(room), None)
+            self._free[what] = room
+
+    def keep_only(self, those):
+        """Lets go what waits for other calls, as of buckets that are no more."""
+        with self._lock:
+            self._free = {what: room for what, room in self._free.items() if what in those}
+
+    def bytes(self):
+        with self._lock:
+            return sum(each.numel() * each.element_size() for all in (self._free, self._used) for each in all.values())
