@@ -55,7 +55,8 @@ def build():
 
 
 class density_schedule:  # pylint: disable=invalid-name  # reads as a function where it is given
-    """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same factor sparser."""
+    """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same factor
+    sparser."""
 
     def __init__(self, density, initial=1, warm_up=0, stages=4):
         self._density, self._initial = float(density), float(initial)
@@ -176,10 +177,10 @@ class _Exchange:
 
 
 class _Company:
-    """What the averagers of a process group share: how many there are, and the group of the engine, whose connections are its own.
+    """What the averagers of a process group share: how many there are, and the engine's group, with connections of its own.
 
-    No call of theirs is one of the process group, so nothing that the program or DDP calls meanwhile can be taken for it. Made by
-    all ranks of the group together."""
+    They call nothing of the process group, so nothing that the program or DDP calls meanwhile can be taken for it. Made by all
+    ranks of the group together."""
 
     # By group; a module that is loaded again goes on with those that are there.
     of = globals()["_Company"].of if "_Company" in globals() else weakref.WeakKeyDictionary()
@@ -199,13 +200,14 @@ class _Company:
         else:
             _check_group(group)
             store = _Exchange(group)
+        seconds = min(limit / datetime.timedelta(seconds=1), 1e9)
         try:
-            self.group = _engine.Group(group.rank(), group.size(), name, store, limit / datetime.timedelta(seconds=1))
+            self.group = _engine.Group(group.rank(), group.size(), name, store, seconds)
         except Error:
             raise
         except Exception as error:  # pylint: disable=broad-except  # of the store, as its time limit
-            raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, so each "
-                        f"rank makes it ({error})") from None
+            raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, "
+                        f"so each rank makes it ({error})") from None
 
 
 class _Kept:
@@ -217,8 +219,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     """Averages of tensors over the ranks of a process group, each key with a residual of its own.
 
     Collective. `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue; one that selects has a `density` in (0, 1], 0.01
-    unless given. `group` must move tensors of the CPU (Gloo); the default group where it is None. Sums and residuals are
-    of type `dtype`, float32 or float64; float32 takes float16 and bfloat16 as well.
+    unless given. `group` says who the ranks are, of any backend; the default group where it is None. Messages go over
+    connections of our own (GLOO_SOCKET_IFNAME names the network interface). Sums and residuals are of type `dtype`,
+    float32 or float64, in the memory of the host; float32 takes float16 and bfloat16 as well. Tensors may lie on a device.
 
     Calls up to the next one of a key that was called already are a step. Where a call fails, all calls of its step are
     taken back: apply none of their averages. So sums that are applied apart, as of two models, have an averager each.
@@ -306,9 +309,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._started += 1
         if is_first:
             self._kept = _Kept()
-        how = {"tensors": tensors, "key": text, "used": used, "reordered": [(number, places.data_ptr()) for number, places in reordered],
-               "subject": subject, "is_first": is_first, "is_last": is_last, "continues": continues, "loss_scale": loss_scale,
-               "density": density}
+        how = {"tensors": tensors, "key": text, "used": used,
+               "reordered": [(number, places.data_ptr()) for number, places in reordered], "subject": subject,
+               "is_first": is_first, "is_last": is_last, "continues": continues, "loss_scale": loss_scale, "density": density}
         kept, what = self._kept if keeps_error else None, (tuple(tensors), text)
         streams = _devices.streams_of(buffer.device)
         ready = None if streams is None else streams.is_ready()
@@ -317,7 +320,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             values, wrong = None, fault
             try:
                 if streams is not None:
-                    streams.follow(ready, buffer)
+                    streams.follow(ready)
                 if not wrong and streams is not None:
                     values = self._rooms.take(what, buffer)
                     streams.fetch(buffer, values)
@@ -327,7 +330,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 values, wrong = None, _first_line(raised)
             self._native.of.arrive(None if values is None else values.data_ptr(), buffer.numel(),
                                    _ELEMENTS.get(buffer.dtype, _engine.FLOAT32),
-                                   functools.partial(self._end, future, buffer, values, kept, streams, what), fault=wrong, **how)
+                                   functools.partial(self._end, future, buffer, values, kept, streams, what),
+                                   fault=wrong, **how)
         self._company.line.do(bring, lambda raised: self._end(future, buffer, None, kept, streams, what, str(raised)),
                               waits=streams is not None)
         self._whats = {what} if is_first else self._whats | {what}
@@ -337,28 +341,30 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         return future
 
     def _end(self, future, buffer, values, kept, streams, what, text):
-        """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has zeros:
-        DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves weights
-        must move none."""
-        with contextlib.nullcontext() if streams is None else streams.current():  # of which a future of the device keeps an event
+        """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has
+        zeros: DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves
+        weights must move none."""
+        # A future of a device keeps an event of the stream that is current when it is completed.
+        with contextlib.nullcontext() if streams is None else streams.current():
             if not text:
                 try:
                     if values is None:  # of a step that is skipped
                         buffer.fill_(self._of_skipped)
                     elif values is not buffer:
-                        with torch.inference_mode():  # a buffer that is an inference tensor can only be changed in this mode
+                        with torch.inference_mode():  # an inference tensor can only be changed in it
                             buffer.copy_(values, non_blocking=streams is not None)
-                except Exception as raised:  # pylint: disable=broad-except  # here only: sums and residuals are as after the step
+                except Exception as raised:  # pylint: disable=broad-except  # here only: residuals are as after the step
                     text = f"oktopk: the copy of an average: {_first_line(raised)}"
-            if streams is not None and values is not None:
+            if text and kept is not None:
+                buffer.zero_()
+                kept.text = kept.text or text
+            if streams is not None:
+                streams.hold(buffer)
                 self._rooms.give_back(what, values)
             if text and kept is None:
                 future.set_exception(Error(text))
-                return
-            if text:
-                buffer.zero_()
-                kept.text = kept.text or text
-            future.set_result(buffer)
+            else:
+                future.set_result(buffer)
 
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
@@ -418,7 +424,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         names, lengths = self._native.tensors()
         return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": saved[0],
                 "lengths": lengths, "steps": dict(self._steps),
-                "density": None if self._was_set is None else torch.tensor(self._was_set, dtype=torch.float64, device="cpu"),  # 1.13 loads no float
+                "density": None if self._was_set is None else  # a tensor: 1.13 loads no float
+                torch.tensor(self._was_set, dtype=torch.float64, device="cpu"),
                 "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
 
     def __reduce__(self):
@@ -477,8 +484,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
             fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
         room = torch.empty(1, dtype=torch.uint8, device="cpu")  # no bytes have no address
-        self._native.load([((each if each.numel() else room).data_ptr(), each.numel()) for each in states], list(map(str, names)),
-                          fault, share, bool(is_state and partial), saved_by, self._steps_of_borders(), density)
+        self._native.load([((each if each.numel() else room).data_ptr(), each.numel()) for each in states],
+                          list(map(str, names)), fault, share, bool(is_state and partial), saved_by, self._steps_of_borders(), density)
         self._steps = steps
         self._step = set()
         if not is_state:
@@ -494,7 +501,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     """What `hook` carries from one iteration to the next: residuals and the states of the algorithm, by parameter.
 
     Collective. `model` is the DDP module, whose process group is used, or a wrapper of it (torch.compile, Fabric), or the
-    module inside together with `process_group`; gradients are dense and lie on the CPU. A state of the module inside that
+    module inside together with `process_group`; gradients are dense. A state of the module inside that
     is made before `torch.distributed.init_process_group` uses the default group, from its first use on, and looks for the
     DDP module in its first backward pass: a DDP of other ranks is an `Error` there. Sums are of float64 where a parameter
     is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together. With momentum, a
@@ -544,9 +551,9 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         fault = fault or _fault_of("a bucket's gradient", buffer)
         if None in parameters:
             strange = next(each for each, number in zip(given, parameters) if number is None)
-            # No bucket of theirs has these, so any number does: all ranks get the fault.
-            parameters, fault = [0] if self._names else [], (f"a parameter of the bucket, of shape {tuple(strange.shape)}, is not of the module that the state "
-                                     "was made for, or did not require a gradient then: make the state of the DDP module, anew")
+            parameters = [0] if self._names else []  # a call has some; with a fault any will do
+            fault = (f"a parameter of the bucket, of shape {tuple(strange.shape)}, is not of the module that the state was made for, or "
+                     "did not require a gradient then: make the state of the DDP module, anew")
         if self._seeks_ddp:
             self._seeks_ddp = False
             self._find_ddp()

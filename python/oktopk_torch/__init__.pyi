@@ -7,15 +7,17 @@ from torch import Tensor, nn
 from torch.distributed import GradBucket, ProcessGroup
 from torch.futures import Future
 
-__all__ = ["Error", "algorithms", "averager", "density_schedule", "hook", "state"]
+__all__ = ["Error", "algorithms", "averager", "build", "density_schedule", "hook", "state"]
 __version__: str
 
 class Error(RuntimeError): ...
 
 def algorithms() -> Dict[str, str]: ...
+def build() -> Dict[str, Any]: ...
 
 class density_schedule:
-    """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same factor sparser."""
+    """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same
+    factor sparser."""
 
     def __init__(self, density: float, initial: float = 1, warm_up: int = 0, stages: int = 4) -> None: ...
     def __call__(self, step: int) -> float: ...

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The way of values from a device to the memory of the host, where the engine averages them, and back.
 
-A device with events, streams and pinned memory copies while the program and the engine go on: a thread waits for each copy, and the
-device's own queue orders the way back. Any other one copies while the program waits: slow, and as right."""
+A device with events, streams and pinned memory copies while the program and the engine go on: a thread waits for each copy, and
+the device's own queue orders the way back. Any other one copies while the program waits: slow, and as right."""
 
 import atexit
 import collections
@@ -66,7 +66,7 @@ class Streams:
 
     def __init__(self, device):
         self._names = (_Cuda if device.type == "cuda" else _Accelerator)(device)
-        self._own = self._names.stream()
+        self._own, self._held, self._lock = self._names.stream(), collections.deque(), threading.Lock()
         self.is_ready().record(self._own)
         if not torch.empty(1, pin_memory=True, device="cpu").is_pinned():
             raise RuntimeError("there is no pinned memory")
@@ -81,10 +81,19 @@ class Streams:
         """Within it this thread gives the device its work on the stream of our own."""
         return self._names.on(self._own)
 
-    def follow(self, ready, tensor):
-        """What we do with the tensor comes behind the event; its memory goes to nobody else before that is done."""
+    def follow(self, ready):
+        """What we give the device from now on comes behind the event."""
         self._own.wait_event(ready)
-        tensor.record_stream(self._own)
+
+    def hold(self, tensor):
+        """Keeps the tensor until what we have given the device is done: else its memory could go to another one. (Not by
+        `record_stream`, which not every device has.) Looks at those of earlier calls, so the last one stays until the next."""
+        done = self._names.event()
+        done.record(self._own)
+        with self._lock:
+            self._held.append((done, tensor))
+            while self._held[0][0].query() and len(self._held) > 1:
+                self._held.popleft()
 
     def fetch(self, tensor, room):
         """Copies the values into the memory of the host; waits."""
@@ -118,13 +127,13 @@ def of_future(tensor):
 
 
 class Line:
-    """Jobs of a group in the order in which they came: at once, or behind those that wait for a device, on a thread for them."""
+    """Jobs of a group in the order in which they came: at once, or behind those that wait for a device, on a thread."""
 
     def __init__(self):
         self._jobs, self._changed, self._is_there = collections.deque(), threading.Condition(), False
 
     def do(self, job, failed, waits=False):
-        """A job that `waits` is left to the thread, and what it raises to `failed`, which is a callback of the engine then."""
+        """A job that `waits` is left to the thread; what it raises there to `failed`, which counts as the engine's callback."""
         with self._changed:
             if waits or self._jobs:
                 self._jobs.append((job, failed))
@@ -188,9 +197,10 @@ class Rooms:
         return room
 
     def give_back(self, what, room):
+        """None is taken, and does nothing."""
         with self._lock:
-            self._used.pop(id(room), None)
-            self._free[what] = room
+            if self._used.pop(id(room), None) is not None:
+                self._free[what] = room
 
     def keep_only(self, those):
         """Lets go what waits for other calls, as of buckets that are no more."""

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The engine, liboktopk_engine, for Python: the functions of oktopk/engine.h over plain memory. Nothing here knows torch.
 
-By ctypes, and not as an extension module: one file of the library then serves every Python and every torch, and whoever installs
-needs no compiler. A call costs some ten microseconds, once a bucket; messages and sums never take the lock of Python.
+By ctypes, and not as an extension of Python's stable ABI: one file then serves every Python and every torch, nobody who
+installs needs a compiler, and the library is the one that C programs use. A call costs some tens of microseconds, once a
+bucket; messages and sums never take the lock of Python.
 
 Functions that wait give that lock back. Those that only leave work for the engine's thread keep it (`_KEEPS_LOCK`): beside a
 thread that computes in Python, to get it back takes up to 5 ms."""
@@ -61,7 +62,8 @@ class _Arrival(ctypes.Structure):
                 ("tensors", POINTER(c_int32)), ("tensor_count", c_int64), ("key", c_char_p), ("used", POINTER(c_int32)),
                 ("reordered", POINTER(_Reordering)), ("reordered_count", c_int64), ("fault", c_char_p), ("subject", c_char_p),
                 ("is_first", c_int32), ("is_last", c_int32), ("continues", c_int32), ("loss_scale", c_double),
-                ("has_density", c_int32), ("density", c_double), ("zero_on_error", c_int32), ("done", _Done), ("user", c_void_p)]
+                ("has_density", c_int32), ("density", c_double), ("zero_on_error", c_int32), ("done", _Done),
+                ("user", c_void_p)]
 
 
 class _Bytes(ctypes.Structure):
@@ -76,8 +78,8 @@ class _Loading(ctypes.Structure):
 
 
 class _Figures(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("steps", c_int64), ("skipped", c_int64), ("was_skipped", c_int32), ("ranks", c_int32),
-                ("buckets", c_int32), ("values", c_double), ("selected", c_double), ("words", c_double),
+    _fields_ = [("struct_size", c_size_t), ("steps", c_int64), ("skipped", c_int64), ("was_skipped", c_int32),
+                ("ranks", c_int32), ("buckets", c_int32), ("values", c_double), ("selected", c_double), ("words", c_double),
                 ("step_values", c_double), ("seconds", c_double), ("hidden_seconds", c_double), ("hideable_seconds", c_double)]
 
 
@@ -92,7 +94,8 @@ _FUNCTIONS = {
     "arrival_defaults": (None, POINTER(_Arrival)), "arrive": (c_int32, c_void_p, POINTER(_Arrival)),
     "backward_ended": (c_int32, c_void_p), "set_density": (c_int32, c_void_p, c_double), "undo": (c_int32, c_void_p),
     "save": (c_int32, c_void_p, POINTER(c_void_p)), "blob_data": (c_void_p, c_void_p), "blob_size": (c_size_t, c_void_p),
-    "blob_free": (None, c_void_p), "loading_defaults": (None, POINTER(_Loading)), "load": (c_int32, c_void_p, POINTER(_Loading)),
+    "blob_free": (None, c_void_p), "loading_defaults": (None, POINTER(_Loading)),
+    "load": (c_int32, c_void_p, POINTER(_Loading)),
     "tensors": (c_int32, c_void_p, _EachTensor, c_void_p), "schemes": (c_int32, c_void_p, _EachText, c_void_p),
     "residual_norm": (c_int32, c_void_p, POINTER(c_double)), "words_sent": (c_int32, c_void_p, POINTER(c_double)),
     "last_step": (c_int32, c_void_p, POINTER(_Figures)),
@@ -107,8 +110,8 @@ class _Library:
         self.path = path
         waits, keeps = ctypes.CDLL(path), ctypes.PyDLL(path)
         if getattr(waits, "oktopk_engine_abi", None) is None or waits.oktopk_engine_abi() != ABI:
-            raise ImportError(f"{path} is not the engine of this oktopk_torch, whose interface has the number {ABI}: install both anew, "
-                              "from one release of oktopk")
+            raise ImportError(f"{path} is not the engine of this oktopk_torch, whose interface has the number {ABI}: install "
+                              "both anew, from one release of oktopk")
         for name, (gives, *takes) in _FUNCTIONS.items():
             function = getattr(keeps if name in _KEEPS_LOCK else waits, f"oktopk_engine_{name}")
             function.restype, function.argtypes = gives, takes
@@ -123,8 +126,8 @@ def _found():
     try:
         return _Library(path)
     except OSError as error:
-        raise ImportError(f"oktopk_torch needs the engine of oktopk, {NAME}: beside it, where the loader of the system looks, or at the "
-                          f"path in the environment variable OKTOPK_ENGINE ({error})") from None
+        raise ImportError(f"oktopk_torch needs the engine of oktopk, {NAME}: beside it, where the loader of the system looks, or "
+                          f"at the path in the environment variable OKTOPK_ENGINE ({error})") from None
 
 
 _library = _found()
@@ -173,8 +176,8 @@ def algorithms():
 
 
 class Group:
-    """The ranks that average together. Collective. `store` has `set(key, bytes)`, and `get(key)`, which waits for another rank's;
-    both are called while the group is made, on the engine's thread. What they raise is raised here."""
+    """The ranks that average together. Collective. `store` has `set(key, bytes)`, and `get(key)`, which waits for another
+    rank's; both are called while the group is made, on the engine's thread. What they raise is raised here."""
 
     def __init__(self, rank, size, name, store, time_limit):
         raised = []
@@ -199,7 +202,8 @@ class Group:
                 return -1
 
         how = _made(_GroupOptions, _library.group_defaults)
-        how.rank, how.size, how.transport, how.name, how.time_limit, how.caller = rank, size, SOCKETS, _text(name), time_limit, CALLER
+        how.rank, how.size, how.transport, how.name = rank, size, SOCKETS, _text(name)
+        how.time_limit, how.caller = time_limit, CALLER
         how.set, how.get = _Set(leave), _Get(fetch)
         pointer = c_void_p()
         code = _library.group_make(ctypes.byref(how), ctypes.byref(pointer))
@@ -241,7 +245,8 @@ _end_of_call = _Done(_end)
 class Averager:
     """An averager on a group, whose functions have the names of engine.h. Memory of calls is kept alive by the caller."""
 
-    def __init__(self, group, scheme, is_double, names, lengths, gives, fault, *, momentum, nesterov, clip_norm, residual_decay):
+    def __init__(self, group, scheme, is_double, names, lengths, gives, fault, *, momentum, nesterov, clip_norm,
+                 residual_decay):
         how = _made(_AveragerOptions, _library.averager_defaults)
         how.algorithm, how.sums, how.tensor_count = _text(scheme), FLOAT64 if is_double else FLOAT32, len(names)
         how.names, how.lengths = _array(c_char_p, [_text(each) for each in names]), _array(c_int64, lengths)
@@ -251,10 +256,11 @@ class Averager:
         _checked(_library.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
         weakref.finalize(self, _library.averager_free, self._at).atexit = False
 
-    def arrive(self, values, length, element, done, *, tensors, key, used, reordered, fault, subject, is_first, is_last, continues,
-               loss_scale, density):
-        """Brings `length` values at the address `values`, None where there is a `fault`; `done(sentence)` is called on the engine's
-        thread, with an empty text where all went well. `reordered`: pairs of a tensor and an address of 64-bit places."""
+    def arrive(self, values, length, element, done, *, tensors, key, used, reordered, fault, subject, is_first, is_last,
+               continues, loss_scale, density):
+        """Brings `length` values at the address `values`, None where there is a `fault`; `done(sentence)` is called on the
+        engine's thread, with an empty text where all went well. `reordered`: pairs of a tensor and the address of its places,
+        of 64 bits."""
         given = _made(_Arrival, _library.arrival_defaults)
         given.values, given.length, given.element = values, length, element
         given.tensor_count = len(tensors)
