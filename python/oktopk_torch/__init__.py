@@ -195,7 +195,7 @@ class _Company:
         elif group in c10d._pg_names and c10d._get_default_store() is not None:  # there is none with MPI
             # Not the name alone: a group that was destroyed leaves its addresses in the store.
             name = f"oktopk_torch {self.times[c10d._pg_names[group]]} beside {c10d._pg_names[group]}"
-            store = _Store(c10d.PrefixStore(name, c10d._get_default_store()), limit)
+            store = _Store(c10d._get_default_store(), limit)
             self.times[c10d._pg_names[group]] += 1
         else:
             _check_group(group)
@@ -346,25 +346,27 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         weights must move none."""
         # A future of a device keeps an event of the stream that is current when it is completed.
         with contextlib.nullcontext() if streams is None else streams.current():
-            if not text:
-                try:
-                    if values is None:  # of a step that is skipped
-                        buffer.fill_(self._of_skipped)
-                    elif values is not buffer:
-                        with torch.inference_mode():  # an inference tensor can only be changed in it
-                            buffer.copy_(values, non_blocking=streams is not None)
-                except Exception as raised:  # pylint: disable=broad-except  # here only: residuals are as after the step
-                    text = f"oktopk: the copy of an average: {_first_line(raised)}"
-            if text and kept is not None:
-                buffer.zero_()
-                kept.text = kept.text or text
-            if streams is not None:
-                streams.hold(buffer)
-                self._rooms.give_back(what, values)
+            try:
+                if text and kept is not None:
+                    buffer.zero_()
+                elif text:
+                    pass
+                elif values is None:  # of a step that is skipped
+                    buffer.fill_(self._of_skipped)
+                elif values is not buffer:
+                    with torch.inference_mode():  # an inference tensor can only be changed in it
+                        buffer.copy_(values, non_blocking=streams is not None)
+                if streams is not None:
+                    streams.hold(buffer)
+                    self._rooms.give_back(what, values)
+            except Exception as raised:  # pylint: disable=broad-except  # of this rank alone: residuals are as after the step
+                text = text or f"oktopk: the copy of an average: {_first_line(raised)}"
             if text and kept is None:
                 future.set_exception(Error(text))
-            else:
-                future.set_result(buffer)
+                return
+            if text:
+                kept.text = kept.text or text
+            future.set_result(buffer)
 
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
