@@ -354,7 +354,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 elif values is None:  # of a step that is skipped
                     buffer.fill_(self._of_skipped)
                 elif values is not buffer:
-                    with torch.inference_mode():  # an inference tensor can only be changed in it
+                    # An inference tensor can only be changed in this mode; threads of a device need not be in it.
+                    with torch.inference_mode(streams is None or buffer.is_inference()):
                         buffer.copy_(values, non_blocking=streams is not None)
                 if streams is not None:
                     streams.hold(buffer)
