@@ -20,7 +20,6 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_vo
 
 ABI = 1
 NAME = f"liboktopk_engine.so.{ABI}"
-SOCKETS = 0
 FLOAT32, FLOAT64, FLOAT16, BFLOAT16 = range(4)
 GIVES_ERROR, GIVES_ZEROS, GIVES_INFINITIES = range(3)
 CALLER = b"oktopk_torch"
@@ -41,7 +40,7 @@ _EachText = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class _GroupOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("rank", c_int32), ("size", c_int32), ("transport", c_int32), ("name", c_char_p),
+    _fields_ = [("struct_size", c_size_t), ("rank", c_int32), ("size", c_int32), ("name", c_char_p),
                 ("folder", c_char_p), ("set", _Set), ("get", _Get), ("store", c_void_p), ("interface_name", c_char_p),
                 ("time_limit", c_double), ("caller", c_char_p)]
 
@@ -85,7 +84,7 @@ class _Figures(ctypes.Structure):
 
 # Name, behind oktopk_engine_: what it gives, and its arguments. c_int32: a code, whose error is raised (`_checked`).
 _FUNCTIONS = {
-    "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,), "has_transport": (c_int32, c_int32),
+    "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,), "has_sockets": (c_int32,),
     "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
     "group_defaults": (None, POINTER(_GroupOptions)), "group_make": (c_int32, POINTER(_GroupOptions), POINTER(c_void_p)),
     "group_free": (None, c_void_p),
@@ -164,7 +163,7 @@ def _made(structure, defaults):
 
 
 def has_sockets():
-    return _library.has_transport(SOCKETS) == 1
+    return _library.has_sockets() == 1
 
 
 def algorithms():
@@ -202,7 +201,7 @@ class Group:
                 return -1
 
         how = _made(_GroupOptions, _library.group_defaults)
-        how.rank, how.size, how.transport, how.name = rank, size, SOCKETS, _text(name)
+        how.rank, how.size, how.name = rank, size, _text(name)
         how.time_limit, how.caller = time_limit, CALLER
         how.set, how.get = _Set(leave), _Get(fetch)
         pointer = c_void_p()
