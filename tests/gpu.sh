@@ -139,7 +139,7 @@ build_programs() {
     ${nccl:+-DNCCL_INCLUDE_DIR="$nccl/include" -DNCCL_LIBRARY="$nccl/lib/libnccl.so"} \
     -DOKTOPK_TEST_ONLY_UNITS="^($(echo "$suites" | tr ' ' '|'))/" -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_ZFP=OFF \
     -DOKTOPK_TEST_DISCOVERY=OFF \
-    -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_PYTHON=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -- $targets
+    -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -- $targets
   for suite in $suites; do
     keep "$place/build/tests/test_$suite"
   done

@@ -84,14 +84,13 @@ packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bi
 [ "$tiers" = quick ] || [ "$(. /etc/os-release 2>/dev/null && echo "$ID${VERSION_ID:-}")" != debian12 ] ||
   packages="$packages clang-format-16 clang-tidy-16"
 
-options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_PYTHON=OFF"
+options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF"
 if [ "$torch" = yes ]; then
   [ "$backend$kokkos" = serial ] || fail "--torch takes the Kokkos that Debian packages"
   backend=torch
-  options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=ON -DOKTOPK_ENABLE_PYTHON=ON -DOKTOPK_PYTHON=/usr/bin/python3"
+  options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=ON -DOKTOPK_PYTHON=/usr/bin/python3"
   packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libcli11-dev libfmt-dev
-    zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pip python3-setuptools python3-venv
-    python3-pytest"
+    zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev python3-venv python3-pytest"
 fi
 seconds=300 # after which a test case, or a command of a test, counts as hanging on a machine at rest; others may come later
 case $kind in
@@ -159,6 +158,18 @@ run_on_device() {
   done
 }
 
+# wheel_and_torch FOLDER: a wheel of oktopk_torch in FOLDER/wheel, and a Python with the torch of PyPI in FOLDER/torch-VERSION.
+wheel_and_torch() {
+  torch_of_pypi=$(cd "$1" && pwd)/torch-2.15.0
+  say "Building the wheel of oktopk_torch: about $(minutes 10 2) minutes"
+  attended sh packaging/wheel.sh "$1/wheel" >"$1/wheel.log" 2>&1 || fail "packaging/wheel.sh has failed, see $1/wheel.log"
+  wheel=$(cd "$1" && pwd)/$(cd "$1" && ls wheel/oktopk_torch-*.whl)
+  [ ! -x "$torch_of_pypi/bin/pytest" ] || return 0
+  say "Installing torch of PyPI in $torch_of_pypi: 5 GB"
+  python3 -m venv "$torch_of_pypi"
+  attended "$torch_of_pypi/bin/pip" install -q torch==2.15.0 pytest
+}
+
 choose_builds "$folder"
 [ "$backend" != openmp ] || kokkos=$(cd "$builds" && pwd)/kokkos-openmp/installed
 [ "$backend" != cuda ] || [ -n "$kokkos" ] || kokkos=$(cd "$builds" && pwd)/kokkos-cuda/installed
@@ -209,8 +220,11 @@ case $backend in
     done
     ;;
   torch)
+    # The tests take the wheel that users get, and tensors of devices the torch of PyPI.
+    wheel_and_torch "$builds"
     # shellcheck disable=SC2086
-    build "$main" $options -- test_torch train_torch oktopk_torch_native
+    build "$main" $options "-DOKTOPK_PYTHON_WHEEL=$wheel" "-DOKTOPK_PYTHON_WITH_DEVICES=$torch_of_pypi/bin/python3" -- \
+      test_torch train_torch oktopk_engine
     only='^torch\.|check_torch_training'
     run_tests "$main"
     ;;

@@ -414,13 +414,13 @@ def show(given):
 
 
 def built(given):
-    """The folder with oktopk_torch, which is built."""
+    """The environment in which Python finds oktopk_torch, and the engine, which is built."""
     packages = ["openmpi-bin", "iproute2", "dataset-fashion-mnist", "libtorch-dev", "libgloo-dev", "python3-torch",
-                "python3-dev", "pybind11-dev", "libopenblas0-pthread",  # the reference BLAS is ten times as slow
+                "libopenblas0-pthread",  # the reference BLAS is ten times as slow
                 *([] if given.text else ["bible-kjv", "bible-kjv-text"])]
     off = (f"-DOKTOPK_ENABLE_{what}=OFF" for what in ("MPI", "EXAMPLES", "BENCHMARKS"))
-    return programs.built(given, "python", "oktopk_torch_native", packages, *programs.RELEASE,
-                          "-DOKTOPK_ENABLE_PYTHON=ON", *off) / "python"
+    folder = programs.built(given, "engine", "oktopk_engine", packages, *programs.RELEASE, "-DOKTOPK_ENABLE_ENGINE=ON", *off)
+    return {"PYTHONPATH": str(programs.ROOT / "python"), "OKTOPK_ENGINE": str(folder / "src" / "liboktopk_engine.so")}
 
 
 def run(given):
@@ -433,7 +433,7 @@ def run(given):
     parts = [given.part] if given.part else PARTS
     if parts != ["show"]:
         network.check(given.ranks)
-        os.environ.update(PYTHONPATH=str(built(given)), OMP_NUM_THREADS="1")
+        os.environ.update(built(given), OMP_NUM_THREADS="1")
         with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
             given.text = text_of(given, scratch)
             for part in parts:
