@@ -224,7 +224,7 @@ case $backend in
     wheel_and_torch "$builds"
     # shellcheck disable=SC2086
     build "$main" $options "-DOKTOPK_PYTHON_WHEEL=$wheel" "-DOKTOPK_PYTHON_WITH_DEVICES=$torch_of_pypi/bin/python3" -- \
-      test_torch train_torch oktopk_engine
+      test_torch train_torch
     only='^torch\.|check_torch_training'
     run_tests "$main"
     ;;

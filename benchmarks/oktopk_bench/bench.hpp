@@ -216,6 +216,12 @@ void run_bench(Comm comm, command_line const& read, std::string const& note = {}
   } else if (read.asked.checked) { // not before the ranks agree: a sealed message cannot meet one without
     run_checked(comm, read.asked, note);
 #endif
+#ifdef OKTOPK_BENCH_WITH_GLOO
+  } else if (std::is_same_v<Comm, oktopk::mpi_communicator> && read.asked.over_gloo) {
+    if constexpr (std::is_same_v<Comm, oktopk::mpi_communicator>) {
+      run_over_gloo(comm, read.asked, note);
+    }
+#endif
   } else {
     bench<Comm>(comm, read.asked, note).run();
   }

@@ -78,11 +78,16 @@ void declare(CLI::App& app, options& asked) {
       ->transform(oktopk_programs::whole_unsigned(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
-  app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")
-      ->transform(oktopk_programs::whole(1, 1024))
-      ->type_name("P");
+  auto* const in_process =
+      app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")
+          ->transform(oktopk_programs::whole(1, 1024))
+          ->type_name("P");
   oktopk_programs::add_deadline(app, asked.deadline);
-  app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");
+  auto* const checked =
+      app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");
+  app.add_flag("--over-gloo", asked.over_gloo, "MPI starts the ranks, and Gloo moves what is measured")
+      ->excludes(in_process)
+      ->excludes(checked);
   app.add_flag("--verify,!--no-verify", asked.verify, "Compare the results with an independent reference (default)");
   app.add_flag("--control", asked.control, "List messages and words of the last step by purpose");
   app.add_flag("--quality", asked.quality, "Compare the results with the dense sum: the paper's xi, share captured");
@@ -136,6 +141,11 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
       read.fault += " " + unknown[i];
     }
   }
+#ifndef OKTOPK_BENCH_WITH_GLOO
+  if (read.asked.over_gloo && read.fault.empty() && read.text.empty()) {
+    read.fault = "this program was built without Gloo, or without MPI: there is no --over-gloo";
+  }
+#endif
 #ifndef OKTOPK_BENCH_WITH_XXHASH
   if (read.asked.checked && read.fault.empty() && read.text.empty()) {
     read.fault = "this program was built without xxHash, which --checked needs (Debian: libxxhash-dev)";
