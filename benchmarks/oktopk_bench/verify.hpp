@@ -34,9 +34,15 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   auto const use = oktopk::phase::control;
   typename Comm::request one;
   oktopk::detail::cancel_on_unwind const guard(comm, one);
-  if (comm.rank() != 0) {
-    one = comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use);
+  auto const ends = [&](typename Comm::request started) {
+    one = std::move(started);
     comm.wait_all(std::span(&one, 1));
+  };
+  std::uint64_t count = parts.size(); // travels ahead: not every receiver is told the size of a message
+  auto const bytes_of_count = std::span(&count, 1);
+  if (comm.rank() != 0) {
+    ends(comm.isend(std::as_bytes(bytes_of_count), 0, use));
+    ends(comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use));
     return;
   }
   sums.clear();
@@ -44,9 +50,10 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   // A rank says at most once of an entry what it gave and took back and, of rounded ones, two numbers more.
   parts.resize(static_cast<std::size_t>((sums.rounded() ? 4 : 2) * (end - begin)));
   for (int rank = 1; rank < comm.size(); ++rank) {
-    one = comm.irecv(std::as_writable_bytes(std::span<contribution>(parts)), rank, use);
-    comm.wait_all(std::span(&one, 1));
-    sums.add(std::span<contribution const>(parts).first(one.bytes() / sizeof(contribution)));
+    ends(comm.irecv(std::as_writable_bytes(bytes_of_count), rank, use));
+    auto const received = std::span(parts).first(static_cast<std::size_t>(count));
+    ends(comm.irecv(std::as_writable_bytes(received), rank, use));
+    sums.add(std::span<contribution const>(received));
   }
 }
 
