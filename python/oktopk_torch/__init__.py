@@ -7,8 +7,9 @@
     average = oktopk_torch.averager(group, "ok_topk(density=0.01)")
     average(gradient, key="layer3")
 
-Both are collective: all ranks make them, and call them in the same order. Any algorithm of oktopk's catalogue averages; `density` is the share of entries that it selects. What is not selected stays
-in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
+Both are collective: all ranks make them, and call them in the same order. Any algorithm of oktopk's catalogue averages;
+`density` is the share of entries that it selects. What is not selected stays in a residual and is added to the next gradient.
+What goes wrong is an `Error`, on every rank."""
 
 import collections
 import contextlib

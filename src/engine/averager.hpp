@@ -75,8 +75,8 @@ struct step_figures {
   int ranks = 1;
 };
 
-/// Averages of tensors over the ranks, each call with an allreduce of the catalogue and error feedback; one for the C
-/// interface and for the Python module. DDP is PyTorch's DistributedDataParallel, which has its buckets averaged here.
+/// Averages of tensors over the ranks, each call with an allreduce of the catalogue and error feedback; behind
+/// the C interface. DDP is PyTorch's DistributedDataParallel, which has its buckets averaged here.
 ///
 /// A step is a backward pass, or the calls by key up to the next call of a key that was in it. Where a call of a step
 /// fails, all of its calls are undone, and those that follow in it fail.
@@ -401,9 +401,6 @@ private:
   void take(arrived& what) {
     if (tensors_come_ == coming::by_key) {
       what.tensors = {number_of_key(what)};
-    }
-    if (what.tensors.empty() && !what.fault.empty()) { // of a bucket that the averager does not know
-      throw error(fault::option_out_of_range, what.fault);
     }
     for (std::size_t i = 0; i < what.used.size(); ++i) {
       used_[index(what.tensors[i])] = what.used[i];
