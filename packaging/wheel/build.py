@@ -51,7 +51,7 @@ def build(folder):
         "CMAKE_C_COMPILER": bin_folder / "cc", "CMAKE_CXX_COMPILER": bin_folder / "c++", "CMAKE_AR": bin_folder / "ar",
         "CMAKE_RANLIB": bin_folder / "ranlib", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags,
         "CMAKE_SHARED_LINKER_FLAGS": "-Wl,--gc-sections -s",
-        "CMAKE_EXE_LINKER_FLAGS": "-s",  # zig builds its libc++ for each kind of link, and CMake links to try the compiler
+        "CMAKE_EXE_LINKER_FLAGS": "-s",  # of CMake's own checks: zig builds its libc++ anew for another kind of link
         "OKTOPK_FETCH_KOKKOS": "ALWAYS", "OKTOPK_FETCH_GLOO": "ALWAYS",
         "Kokkos_ENABLE_LIBDL": "OFF",  # loads tools for measurements, and would be that of this machine
         "CMAKE_DISABLE_FIND_PACKAGE_Git": "ON"}  # Kokkos would write down the commit of a repository around it
