@@ -2,19 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Kokkos: the caller's own (a target Kokkos::kokkos), an installed one, or on request a pinned release.
-oktopk_find_kokkos()
-
+if(NOT OKTOPK_FETCH_KOKKOS STREQUAL "ALWAYS")
+  oktopk_find_kokkos()
+endif()
 if(NOT TARGET Kokkos::kokkos AND OKTOPK_FETCH_KOKKOS)
-  message(STATUS "oktopk: no Kokkos installed, fetching release 4.6.02")
-  include(FetchContent)
-  if(POLICY CMP0135) # date the files by their unpacking
-    cmake_policy(SET CMP0135 NEW)
-  endif()
-  FetchContent_Declare(
-    Kokkos
-    URL https://github.com/kokkos/kokkos/releases/download/4.6.02/kokkos-4.6.02.tar.gz
-    URL_HASH SHA256=baf1ebbe67abe2bbb8bb6aed81b4247d53ae98ab8475e516d9c87e87fa2422ce)
-  FetchContent_MakeAvailable(Kokkos)
+  oktopk_fetch(Kokkos 5.2.2 k/kokkos/kokkos_5.2.2.orig.tar.gz
+               491fe02cb127559dd3c996f6693686f1eab00a53fd5c184e18e663896884175e)
 endif()
 
 if(NOT TARGET Kokkos::kokkos)

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""build.py FOLDER: what packaging/wheel.sh does with the tools of requirements.txt."""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import ziglang
+from scikit_build_core.build import build_wheel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GLIBC = (2, 28)  # AlmaLinux 8, Debian 10, Ubuntu 20.04
+PLATFORM = f"manylinux_{GLIBC[0]}_{GLIBC[1]}_x86_64"
+
+
+def compilers(folder):
+    """Commands for CMake, which wants one without arguments; zig has all in one program. For the oldest processor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    zig = pathlib.Path(ziglang.__file__).with_name("zig")
+    target = ["-target", f"x86_64-linux-gnu.{GLIBC[0]}.{GLIBC[1]}", "-mcpu=baseline"]
+    for name, arguments in {"cc": target, "c++": target, "ar": [], "ranlib": []}.items():
+        command = folder / name
+        command.write_text(f'#!/bin/sh\nexec {shlex.join([str(zig), name, *arguments])} "$@"\n', "utf-8")
+        command.chmod(0o755)
+
+
+def build(folder):
+    """The wheel, in FOLDER/made."""
+    for name in "build", "made":
+        shutil.rmtree(folder / name, ignore_errors=True)
+    compilers(folder / "bin")
+    # Nothing of the caller's counts but CMAKE_ARGS.
+    for name in ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "CMAKE_PREFIX_PATH"):
+        os.environ.pop(name, None)
+    cache = str(folder / "zig")
+    os.environ.update(PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", ZIG_GLOBAL_CACHE_DIR=cache,
+                      ZIG_LOCAL_CACHE_DIR=cache, _PYTHON_HOST_PLATFORM=PLATFORM,
+                      SOURCE_DATE_EPOCH="315532800")  # 1980-01-01, the first day that an archive can name
+    # Kokkos and Gloo name their files in what they throw. The last map counts where one folder is in the other.
+    flags = ("-g0 -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden "
+             + shlex.join([f"-ffile-prefix-map={ROOT}=oktopk", f"-ffile-prefix-map={folder}=build"]))
+    bin_folder = folder / "bin"
+    options = {
+        "CMAKE_C_COMPILER": bin_folder / "cc", "CMAKE_CXX_COMPILER": bin_folder / "c++", "CMAKE_AR": bin_folder / "ar",
+        "CMAKE_RANLIB": bin_folder / "ranlib", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags,
+        "CMAKE_SHARED_LINKER_FLAGS": "-Wl,--gc-sections -s",
+        "CMAKE_EXE_LINKER_FLAGS": "-s",  # of CMake's own checks: zig builds its libc++ anew for another kind of link
+        "OKTOPK_FETCH_KOKKOS": "ALWAYS", "OKTOPK_FETCH_GLOO": "ALWAYS",
+        "Kokkos_ENABLE_LIBDL": "OFF",  # loads tools for measurements, and would be that of this machine
+        "CMAKE_DISABLE_FIND_PACKAGE_Git": "ON"}  # Kokkos would write down the commit of a repository around it
+    settings = {f"cmake.define.{name}": str(each) for name, each in options.items()}
+    settings.update({"build-dir": str(folder / "build"), "wheel.reproducible": "true", "install.strip": "false"})
+    os.chdir(ROOT)
+    return folder / "made" / build_wheel(str(folder / "made"), settings)
+
+
+def verdict(wheel):
+    """The oldest platform that has all libraries and symbols which the wheel needs, as auditwheel has it."""
+    command = [sys.executable, "-m", "auditwheel", "show", "--json", wheel]
+    said = subprocess.run(command, check=True, capture_output=True)
+    return json.loads(said.stdout)["overall_tag"]
+
+
+def main():
+    os.umask(0o022)
+    wheel = build(pathlib.Path(sys.argv[1]).resolve())
+    found = verdict(wheel)
+    asks_for = re.match(r"manylinux_(\d+)_(\d+)_x86_64$", found)
+    if not asks_for or tuple(map(int, asks_for.groups())) > GLIBC:  # the tag is a promise
+        sys.exit(f"{wheel} is for {found}, and not for {PLATFORM}")
+    (ROOT / "dist").mkdir(exist_ok=True)
+    shutil.copy(wheel, ROOT / "dist")
+    print(f"dist/{wheel.name}: {wheel.stat().st_size} bytes, {found} by auditwheel, "
+          f"sha256 {hashlib.sha256(wheel.read_bytes()).hexdigest()}")
+
+
+if __name__ == "__main__":
+    main()
