@@ -158,16 +158,17 @@ run_on_device() {
   done
 }
 
-# wheel_and_torch FOLDER: a wheel of oktopk_torch in FOLDER/wheel, and a Python with the torch of PyPI in FOLDER/torch-VERSION.
+# wheel_and_torch FOLDER: the wheel of oktopk_torch, and a Python with the torch of PyPI in FOLDER/torch-VERSION.
 wheel_and_torch() {
   torch_of_pypi=$(cd "$1" && pwd)/torch-2.15.0
   say "Building the wheel of oktopk_torch: about $(minutes 10 2) minutes"
-  attended sh packaging/wheel.sh "$1/wheel" >"$1/wheel.log" 2>&1 || fail "packaging/wheel.sh has failed, see $1/wheel.log"
-  wheel=$(cd "$1" && pwd)/$(cd "$1" && ls wheel/oktopk_torch-*.whl)
+  rm -rf dist
+  attended sh packaging/wheel.sh --build "$1"
+  wheel=$(pwd)/$(ls dist/*.whl)
   [ ! -x "$torch_of_pypi/bin/pytest" ] || return 0
   say "Installing torch of PyPI in $torch_of_pypi: 5 GB"
   python3 -m venv "$torch_of_pypi"
-  attended "$torch_of_pypi/bin/pip" install -q torch==2.15.0 pytest
+  attended "$torch_of_pypi/bin/pip" --disable-pip-version-check --quiet install torch==2.15.0 pytest==9.2.0
 }
 
 choose_builds "$folder"
