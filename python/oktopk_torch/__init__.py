@@ -321,13 +321,14 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             values, wrong = None, fault
             try:
                 if streams is not None:
-                    streams.follow(ready)
+                    _devices.wait_for(ready)
                 if not wrong and streams is not None:
                     values = self._rooms.take(what, buffer)
                     streams.fetch(buffer, values)
                 elif not wrong:  # the memory of a tensor with the negative bit has the values of another one
                     values = buffer.resolve_neg().contiguous().cpu()
             except Exception as raised:  # pylint: disable=broad-except  # the other ranks make this call
+                self._rooms.give_back(what, values)
                 values, wrong = None, _first_line(raised)
             self._native.of.arrive(None if values is None else values.data_ptr(), buffer.numel(),
                                    _ELEMENTS.get(buffer.dtype, _engine.FLOAT32),
@@ -345,24 +346,25 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has
         zeros: DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves
         weights must move none."""
-        # A future of a device keeps an event of the stream that is current when it is completed.
-        with contextlib.nullcontext() if streams is None else streams.current():
+        with contextlib.ExitStack() as within:
             try:
+                if streams is not None:  # a future of a device keeps an event of the stream that is current when it is completed
+                    within.enter_context(streams.current())
                 if text and kept is not None:
-                    buffer.zero_()
+                    _devices.fill(buffer, 0)
                 elif text:
                     pass
                 elif values is None:  # of a step that is skipped
-                    buffer.fill_(self._of_skipped)
+                    _devices.fill(buffer, self._of_skipped)
                 elif values is not buffer:
                     # An inference tensor can only be changed in this mode; threads of a device need not be in it.
                     with torch.inference_mode(streams is None or buffer.is_inference()):
                         buffer.copy_(values, non_blocking=streams is not None)
                 if streams is not None:
                     streams.hold(buffer)
-                    self._rooms.give_back(what, values)
             except Exception as raised:  # pylint: disable=broad-except  # of this rank alone: residuals are as after the step
                 text = text or f"oktopk: the copy of an average: {_first_line(raised)}"
+            self._rooms.give_back(what, values)
             if text and kept is None:
                 future.set_exception(Error(text))
                 return
@@ -454,6 +456,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         fault, density, saved_by, share = "", None, -1, 1.0 if other_ranks else None
         try:
             first = mine[0]
+            if any(each["state"].device.type == "meta" for each in mine):
+                raise ValueError("it lies on meta, where no values are")
             states, names = [each["state"].detach().cpu().contiguous() for each in mine], list(first["parameters"])
             strange = [each for each in states if each.dtype != torch.uint8]
             states = [] if strange else states
@@ -723,7 +727,7 @@ def _with_error_of(future):
 
 def _failed(bucket, text):
     """Of a bucket whose call was not made. In a backward pass it has zeros, and the error comes behind DDP's end of it."""
-    future = torch.futures.Future()
+    future = torch.futures.Future(devices=_devices.of_future(bucket.buffer()))
 
     def fails():
         raise Error(text)

@@ -22,7 +22,7 @@ class _Cuda:
         self.device = device
 
     def event(self):
-        return torch.cuda.Event()
+        return torch.cuda.Event(blocking=True)  # a thread that waits leaves its core to the sums
 
     def stream(self):
         return torch.cuda.Stream(self.device)
@@ -81,10 +81,6 @@ class Streams:
         """Within it this thread gives the device its work on the stream of our own."""
         return self._names.on(self._own)
 
-    def follow(self, ready):
-        """What we give the device from now on comes behind the event."""
-        self._own.wait_event(ready)
-
     def hold(self, tensor):
         """Keeps the tensor until what we have given the device is done: else its memory could go to another one. (Not by
         `record_stream`, which not every device has.) Looks at those of earlier calls, so the last one stays until the next."""
@@ -102,6 +98,11 @@ class Streams:
             there = self._names.event()
             there.record(self._own)
         there.synchronize()
+
+
+def wait_for(event):
+    """The host waits, and not our stream: there averages that go back would wait behind gradients that are to come."""
+    event.synchronize()
 
 
 _streams = {}
@@ -124,6 +125,14 @@ def streams_of(device):
 def of_future(tensor):
     """The devices of the future of a tensor: whoever reads its result on them waits for our stream."""
     return None if streams_of(tensor.device) is None else [tensor.device]
+
+
+def fill(tensor, value):
+    """Of a tensor whose device may have no streams: then a copy, which is waited for, as work there may not be."""
+    if tensor.device.type == "cpu" or streams_of(tensor.device) is not None:
+        tensor.fill_(value)
+    else:
+        tensor.copy_(torch.full_like(tensor, value, device="cpu"))
 
 
 class Line:
@@ -162,6 +171,7 @@ class Line:
             except Exception as raised:  # pylint: disable=broad-except
                 with _engine.calling_back():
                     failed(raised)
+            del job, failed  # which hold tensors
             with self._changed:
                 self._jobs.popleft()
                 self._changed.notify_all()
