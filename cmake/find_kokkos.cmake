@@ -6,8 +6,8 @@ if(NOT OKTOPK_FETCH_KOKKOS STREQUAL "ALWAYS")
   oktopk_find_kokkos()
 endif()
 if(NOT TARGET Kokkos::kokkos AND OKTOPK_FETCH_KOKKOS)
-  oktopk_fetch(Kokkos 5.2.2 k/kokkos/kokkos_5.2.2.orig.tar.gz
-               491fe02cb127559dd3c996f6693686f1eab00a53fd5c184e18e663896884175e)
+  oktopk_fetch(Kokkos 4.6.02 baf1ebbe67abe2bbb8bb6aed81b4247d53ae98ab8475e516d9c87e87fa2422ce
+               https://github.com/kokkos/kokkos/releases/download/4.6.02/kokkos-4.6.02.tar.gz)
 endif()
 
 if(NOT TARGET Kokkos::kokkos)

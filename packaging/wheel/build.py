@@ -11,6 +11,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
+import urllib.request
 
 import ziglang
 from scikit_build_core.build import build_wheel
@@ -18,6 +20,26 @@ from scikit_build_core.build import build_wheel
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GLIBC = (2, 28)  # AlmaLinux 8, Debian 10, Ubuntu 20.04
 PLATFORM = f"manylinux_{GLIBC[0]}_{GLIBC[1]}_x86_64"
+# Kokkos 3.4.01, the release of Debian 12 and 13: in three megabytes of PyPI what their source package, trilinos, has in 166.
+KOKKOS = ("https://files.pythonhosted.org/packages/1d/2e/e3e6035ba1b7358033ad15e07ed0d49ba1b1298fdfa9ea8814a8ccc39df8/"
+          "pykokkos-base-0.0.7.tar.gz", "6339daced1e81a2748f381847d8717cd77d824407da3c263b9491b5630c642b0",
+          "pykokkos-base-0.0.7/external/kokkos")
+
+
+def kokkos(folder):
+    """The folder of its sources, which come from there unless they have before."""
+    address, sha256, inside = KOKKOS
+    archive = folder / address.rpartition("/")[2]
+    if not archive.exists():
+        with urllib.request.urlopen(address, timeout=60) as found:
+            archive.write_bytes(found.read())
+    if (of := hashlib.sha256(archive.read_bytes()).hexdigest()) != sha256:
+        archive.unlink()
+        sys.exit(f"Failed to download {address}: its SHA-256 is {of}, expected {sha256}")
+    shutil.rmtree(folder / "kokkos", ignore_errors=True)
+    with tarfile.open(archive) as sources:
+        sources.extractall(folder / "kokkos", [each for each in sources if each.name.startswith(inside)], filter="data")
+    return folder / "kokkos" / inside
 
 
 def compilers(folder):
@@ -53,6 +75,7 @@ def build(folder):
         "CMAKE_SHARED_LINKER_FLAGS": "-Wl,--gc-sections -s",
         "CMAKE_EXE_LINKER_FLAGS": "-s",  # of CMake's own checks: zig builds its libc++ anew for another kind of link
         "OKTOPK_FETCH_KOKKOS": "ALWAYS", "OKTOPK_FETCH_GLOO": "ALWAYS",
+        "FETCHCONTENT_SOURCE_DIR_KOKKOS": kokkos(folder), "CMAKE_CXX_STANDARD": "20",
         "Kokkos_ENABLE_LIBDL": "OFF",  # loads tools for measurements, and would be that of this machine
         "CMAKE_DISABLE_FIND_PACKAGE_Git": "ON"}  # Kokkos would write down the commit of a repository around it
     settings = {f"cmake.define.{name}": str(each) for name, each in options.items()}

@@ -25,7 +25,8 @@ print(f"| {torch.__version__.partition('+')[0]} | {platform.python_version()} |"
 
 def row(python, package):
     """Of a Python: torch, Python, the C library, and what passed; and whether something has failed."""
-    given = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    given = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+             "OKTOPK_TEST_TORCH": python}
 
     def ran(*arguments):
         return subprocess.run([python, *arguments], env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
