@@ -204,7 +204,7 @@ function(oktopk_add_unit_tests)
       oktopk_replace_clock(test_catalogue)
     endif()
     if(folder STREQUAL "engine") # beside the library, which shows nothing of its own catalogue
-      target_sources(test_engine PRIVATE $<TARGET_OBJECTS:oktopk_catalogue_double>)
+      target_sources(test_engine PRIVATE ${oktopk_catalogue_double})
       target_link_libraries(test_engine PRIVATE oktopk::catalogue)
       target_include_directories(test_engine PRIVATE ${PROJECT_SOURCE_DIR}/src)
     endif()
