@@ -27,7 +27,7 @@ template any_allreduce<space, any_communicator, double>
 make_allreduce<double, std::int32_t>(space const&, any_communicator, std::string_view, gradient_size const&,
                                      std::span<catalogue::added_codec<space, double> const>);
 
-template std::vector<catalogue::forecast>
-catalogue::forecast_all<space, double, std::int32_t>(gradient_size const&, int, bool);
+template std::vector<catalogue::forecast> catalogue::forecast_all<space, double, std::int32_t>(gradient_size const&,
+                                                                                               int, bool);
 
 } // namespace oktopk
