@@ -7,6 +7,8 @@ this one. OKTOPK_PRETENDED_DEVICE is a folder that keeps what was compiled, whic
 
 import os
 import pathlib
+import shlex
+import shutil
 import sys
 
 import pytest
@@ -29,6 +31,8 @@ def device_that_is_built(tmp_path_factory):
     found = run(PYTHON, "-c", VERSION)
     if found.returncode != 0 or tuple(map(int, found.stdout.split())) < (2, 11):
         pytest.skip(f"{PYTHON} has no torch 2.11 or newer, which the pretended device is written for (OKTOPK_TEST_TORCH names one)")
+    if not shutil.which(shlex.split(os.environ.get("CXX", "g++"))[0]):
+        pytest.skip("there is no compiler for the pretended device")
     folder = os.environ.get("OKTOPK_PRETENDED_DEVICE") or tmp_path_factory.mktemp("pretended_device")
     return succeed(PYTHON, "-c", BUILD, folder, timeout=5 * SECONDS).split()[-1]
 
