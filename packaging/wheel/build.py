@@ -38,7 +38,8 @@ def kokkos(folder):
         sys.exit(f"Failed to download {address}: its SHA-256 is {of}, expected {sha256}")
     shutil.rmtree(folder / "kokkos", ignore_errors=True)
     with tarfile.open(archive) as sources:
-        sources.extractall(folder / "kokkos", [each for each in sources if each.name.startswith(inside)], filter="data")
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # as from 3.11.4 on
+        sources.extractall(folder / "kokkos", [each for each in sources if each.name.startswith(inside)], **safely)
     return folder / "kokkos" / inside
 
 
