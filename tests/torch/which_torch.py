@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-CHECKS = {name: ["-m", "pytest", "-q", "-c", HERE.parent / "pytest.ini", HERE / f"check_{name}.py"]
+CHECKS = {name: ["-m", "pytest", "-c", HERE.parent / "pytest.ini", HERE / f"check_{name}.py"]
           for name in ("package", "ddp_hook", "devices")}
 CHECKS["habits"] = [HERE.parent / "habits" / "torch_habits.py"]
 SAYS = """
