@@ -324,7 +324,7 @@ public:
   one_of_deliverers() : one_of_deliverers(options{}) {}
   explicit one_of_deliverers(options const& how) {
     with_index<sizeof...(Choices)>(how.global_select.chosen.index(), [&](auto which) {
-      using chosen = std::variant_alternative_t<which(), decltype(this->chosen_)>;
+      using chosen = std::tuple_element_t<which(), std::tuple<typename deliverer_by<Choices, Gather>::type...>>;
       auto const& own = std::get<which()>(how.global_select.chosen).options;
       if constexpr (std::constructible_from<chosen, decltype(own)>) { // has no gather
         this->chosen_.template emplace<which()>(own);

@@ -303,7 +303,7 @@ private:
     }
     auto const is_used = [&](std::size_t each) { return forecasts_[each].text == chosen_; };
     trials_ = contenders_;
-    std::ranges::stable_partition(trials_, is_used);
+    std::stable_partition(trials_.begin(), trials_.end(), is_used);
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
       bool const is_far = place++ >= most_likely || off * predicted(each) > trial_slack * least;

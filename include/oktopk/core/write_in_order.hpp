@@ -44,9 +44,7 @@ void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items
 /// The same, and waits for `exec`. Returns the number of entries.
 template <execution_space E, ordered_items Items>
 std::int64_t write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items) {
-  std::int64_t count = 0;
-  Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), write_in_order_kernel<Items>{items}, count);
-  return count;
+  return scan_with_total(label, exec, size, write_in_order_kernel<Items>{items});
 }
 
 } // namespace oktopk::detail

@@ -178,7 +178,7 @@ private:
   // The order of ranks, and the room of each part; both the same on all ranks.
   void plan(call_context<E, Comm>& call, std::span<std::int64_t const> last) {
     order_parts(last);
-    std::ranges::rotate(parts_, std::ranges::find(parts_, call.comm.rank(), &part::rank));
+    std::rotate(parts_.begin(), std::ranges::find(parts_, call.comm.rank(), &part::rank), parts_.end());
     region const everything{0, call.length};
     std::int64_t room = 0;
     for (part& each : parts_) {

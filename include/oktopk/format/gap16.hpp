@@ -128,10 +128,9 @@ struct gap16 : format_base {
   static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
                              std::byte* out) {
     std::int64_t const count = entries.size();
-    std::int64_t long_gaps = 0;
     detail::gap16_encoding<decltype(entries), Index, Value> const kernel{
         entries, static_cast<Index>(where.begin), {out, count}};
-    Kokkos::parallel_scan("oktopk::gap16::encode", detail::index_range<E>(exec, 0, count), kernel, long_gaps);
+    std::int64_t const long_gaps = detail::scan_with_total("oktopk::gap16::encode", exec, count, kernel);
     return count * entry_bytes + long_gaps * static_cast<std::int64_t>(sizeof(Index));
   }
 

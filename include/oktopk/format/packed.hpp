@@ -398,9 +398,7 @@ public:
     detail::packed_layout const layout(count, where);
     detail::packed_encoding<packed, decltype(entries)> const kernel{
         *this, layout, where, entries, count, out, detail::processor_has_avx2()};
-    std::int64_t bytes = 0;
-    Kokkos::parallel_scan("oktopk::packed::encode", detail::index_range<E>(exec, 0, layout.blocks), kernel, bytes);
-    return layout.table + bytes;
+    return layout.table + detail::scan_with_total("oktopk::packed::encode", exec, layout.blocks, kernel);
   }
 
   template <execution_space E>

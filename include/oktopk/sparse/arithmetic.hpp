@@ -250,10 +250,7 @@ struct membership_selection {
 
 template <class Kernel, execution_space E>
 std::int64_t write_by_membership(char const* label, E const& exec, Kernel const& kernel) {
-  std::int64_t const blocks = (kernel.size + kernel.width - 1) / kernel.width;
-  std::int64_t count = 0;
-  Kokkos::parallel_scan(label, index_range<E>(exec, 0, blocks), kernel, count);
-  return count;
+  return scan_with_total(label, exec, (kernel.size + kernel.width - 1) / kernel.width, kernel);
 }
 
 /// Writes the entries with indices among `those`, ascending, to arrays with room for all; gives their number.

@@ -265,6 +265,29 @@ struct device_events<kokkos_hip::HIP> {
 template <execution_space E>
 using index_range = Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>;
 
+/// A scan without its writing: the sum of what it counts.
+template <class Kernel>
+struct scan_total {
+  Kernel kernel;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& count) const { kernel(i, count, false); }
+};
+
+/// Runs a scan that counts, waits for it, and gives the sum. Before 3.7 Kokkos copies that of a device on the default
+/// stream, for which a stream that was made with cudaStreamNonBlocking does not wait: there a pass more counts first.
+template <execution_space E, class Kernel>
+std::int64_t scan_with_total(char const* label, E const& exec, std::int64_t size, Kernel const& kernel) {
+  std::int64_t count = 0;
+  if constexpr (is_device<E> && KOKKOS_VERSION < 30700) {
+    Kokkos::parallel_reduce(label, index_range<E>(exec, 0, size), scan_total<Kernel>{kernel}, count);
+    Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), kernel);
+    fence(exec, label);
+  } else {
+    Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), kernel, count);
+  }
+  return count;
+}
+
 template <class Array, class Value>
 struct array_filling {
   Array to;
