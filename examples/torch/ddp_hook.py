@@ -16,8 +16,7 @@ def train(rank, ranks, store, options):
     dist.init_process_group("gloo", init_method=f"file://{store}/store", rank=rank, world_size=ranks)
     torch.manual_seed(rank)
     ddp = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(20, 512), nn.ReLU(), nn.Linear(512, 1)))
-    state = oktopk_torch.state(ddp, options.scheme, momentum=0.9 if options.optimizer == "sgd" else 0)
-    ddp.register_comm_hook(state, oktopk_torch.hook)
+    state = oktopk_torch.attach(ddp, options.scheme, momentum=0.9 if options.optimizer == "sgd" else 0)
     optimizer = OPTIMIZERS[options.optimizer](ddp.parameters())
     for step in range(options.steps + 1):
         inputs = torch.randn(256, 20)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sparse averages with error feedback for PyTorch: as a hook of DistributedDataParallel (DDP), and alone.
 
-    ddp.register_comm_hook(oktopk_torch.state(ddp, "ok_topk(density=0.01, format=packed)"), oktopk_torch.hook)
+    state = oktopk_torch.attach(ddp, "ok_topk(density=0.01, format=packed)")
 
     average = oktopk_torch.averager(group, "ok_topk(density=0.01)")
     average(gradient, key="layer3")
@@ -15,9 +15,9 @@ import collections
 import contextlib
 import datetime
 import functools
-import gc
 import math
 import operator
+import sys
 import weakref
 
 try:
@@ -30,12 +30,11 @@ if _TORCH < (1, 13):
 import torch.distributed
 if not torch.distributed.is_available():
     raise ImportError(f"oktopk_torch needs torch.distributed, which this PyTorch, {torch.__version__}, was built without")
-from torch.nn.parallel import DistributedDataParallel
 
-from . import _devices, _engine
+from . import _ddp, _devices, _engine, _node, _saving, _watch
 from ._engine import Error
 
-__all__ = ["Error", "algorithms", "averager", "build", "density_schedule", "hook", "state"]
+__all__ = ["Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "state"]
 __version__ = _engine.VERSION
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _ELEMENTS = {torch.float32: _engine.FLOAT32, torch.float64: _engine.FLOAT64, torch.float16: _engine.FLOAT16,
@@ -51,8 +50,7 @@ def algorithms():
 
 def build():
     """What this oktopk_torch is, and can do: for programs, and for reports of faults."""
-    return {"version": __version__, "engine": _engine.PATH, "interface": _engine.ABI, "torch": torch.__version__,
-            "several_processes": _engine.has_sockets()}
+    return {"version": __version__, "engine": _engine.PATH, "interface": _engine.ABI, "torch": torch.__version__}
 
 
 class density_schedule:  # pylint: disable=invalid-name  # reads as a function where it is given
@@ -99,6 +97,14 @@ def _fault_of(what, tensor, types=TYPES):
         remedy = ": give its local part, to_local()" if hasattr(tensor, "to_local") else ""
         return f"{what} is a {type(tensor).__name__} without memory of its own{remedy}"
     return ""
+
+
+def _values_in_order(tensor):
+    """The values of a tensor, one after the other in the memory of the host: the tensor itself where they are so. (The memory
+    of one with the negative bit has the values of another one.)"""
+    if tensor.device.type == "cpu" and tensor.is_contiguous() and not tensor.is_neg():
+        return tensor
+    return tensor.resolve_neg().contiguous().cpu()
 
 
 def _plain_key(key):
@@ -162,19 +168,10 @@ class _Exchange:
 
     def get(self, key):
         if not self._all:
-            mine = torch.tensor(list(self._own), dtype=torch.uint8, device="cpu")
-            lengths = [int(each) for each in self._of_all(torch.tensor([mine.numel()], device="cpu"))]
-            padded = torch.zeros(max(lengths), dtype=torch.uint8, device="cpu")
-            padded[:mine.numel()] = mine
-            for length, each in zip(lengths, self._of_all(padded)):
-                name, _, data = bytes(each[:length].tolist()).partition(b"\0")
+            for each in _saving.of_all_ranks(self._group, self._own):
+                name, _, data = each.partition(b"\0")
                 self._all[name.decode()] = data
         return self._all[key]
-
-    def _of_all(self, tensor):
-        every = [torch.empty_like(tensor) for _ in range(self._group.size())]
-        self._group.allgather([every], [tensor]).wait()
-        return every
 
 
 class _Company:
@@ -187,28 +184,39 @@ class _Company:
     of = globals()["_Company"].of if "_Company" in globals() else weakref.WeakKeyDictionary()
     times = globals()["_Company"].times if "_Company" in globals() else collections.Counter()  # by the names of groups
 
-    def __init__(self, group):  # pylint: disable=protected-access
-        self.made, limit, name = 0, _time_limit(group), ""
-        self.line = _devices.Line()
-        c10d = torch.distributed.distributed_c10d
-        if group.size() == 1:
-            store = None
-        elif group in c10d._pg_names and c10d._get_default_store() is not None:  # there is none with MPI
-            # Not the name alone: a group that was destroyed leaves its addresses in the store.
-            name = f"oktopk_torch {self.times[c10d._pg_names[group]]} beside {c10d._pg_names[group]}"
-            store = _Store(c10d._get_default_store(), limit)
-            self.times[c10d._pg_names[group]] += 1
-        else:
-            _check_group(group)
-            store = _Exchange(group)
+    def __init__(self, rank, size, name, store, limit):
+        self.made, self.line = 0, _devices.Line()
         seconds = min(limit / datetime.timedelta(seconds=1), 1e9)
         try:
-            self.group = _engine.Group(group.rank(), group.size(), name, store, seconds)
+            self.group = _engine.Group(rank, size, name, store, seconds)
         except Error:
             raise
         except Exception as error:  # pylint: disable=broad-except  # of the store, as its time limit
             raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, "
                         f"so each rank makes it ({error})") from None
+
+    @classmethod
+    def of_group(cls, group):
+        """That of a process group, which the first one who asks makes."""
+        if group not in cls.of:
+            cls.of[group] = cls.among(group, group.rank(), group.size())
+        return cls.of[group]
+
+    @classmethod
+    def among(cls, group, rank, size, part=""):  # pylint: disable=protected-access
+        """A new one of a part of the ranks of a process group, by its name, or of all of them. Made by all ranks of the group."""
+        limit, name, c10d = _time_limit(group), part, torch.distributed.distributed_c10d
+        if group.size() == 1:
+            store = None
+        elif group in c10d._pg_names and c10d._get_default_store() is not None:  # there is none with MPI
+            # Not the name alone: a group that was destroyed leaves its addresses in the store.
+            name = f"oktopk_torch {cls.times[c10d._pg_names[group]]} beside {c10d._pg_names[group]}{part}"
+            store = _Store(c10d._get_default_store(), limit)
+            cls.times[c10d._pg_names[group]] += 1
+        else:
+            _check_group(group)
+            store = _Exchange(group)
+        return cls(rank, size, name, store, limit)
 
 
 class _Kept:
@@ -238,6 +246,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     _started = 0  # calls
     _kept = _Kept()  # of the last step
     _whats = frozenset()  # its calls, for memory that is kept for them
+    _node = None
 
     def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
@@ -246,27 +255,31 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_engine.GIVES_ERROR, *, momentum=0.0,
                nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None):
         self.dtype, self.density, self._was_set = dtype, density, None
-        self._group = torch.distributed.group.WORLD if group is None else group
-        if not isinstance(self._group, torch.distributed.ProcessGroup):
-            raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
+        self._group, self._company = self._meet(group)
         self._names, self._steps = list(names), {"": 0} if names else {}  # steps: of each key
         self._keys, self._step = {}, set()  # by their texts; those of the step that may go on
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
         scheme = self.scheme = str(scheme)
-        if self._group not in _Company.of:
-            _Company.of[self._group] = _Company(self._group)
-        self._company = _Company.of[self._group]
         self._company.made += 1
         self._number = self._company.made
         self._of_skipped = 0.0 if gives == _engine.GIVES_ZEROS else math.inf
         self._rooms = _devices.Rooms()
-        made = _engine.Averager(self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
-                                momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
+        make = functools.partial(
+            _engine.Averager, self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
+            momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
+        made = make() if self._node is None else self._node.agreed(make)
         self._native = _devices.InOrder(made, self._company.line)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(float(density(0) if callable(density) else density))
+
+    def _meet(self, group):
+        """The ranks, which tell their number and this one, and what their averagers share."""
+        group = torch.distributed.group.WORLD if group is None else group
+        if not isinstance(group, torch.distributed.ProcessGroup):
+            raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
+        return group, _Company.of_group(group)
 
     def __call__(self, tensor, key, *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
@@ -284,12 +297,17 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         if not continues:
             self._step = set()
         self._step.add(key)
-        buffer = tensor.detach() if isinstance(tensor, torch.Tensor) and not fault else torch.empty(0, device="cpu")
-        future = _Future(functools.partial(self._failed, key, self._step), _devices.of_future(buffer))
-        self._start(future, buffer, [], str(key), [], fault, key, f"key {key!r} of averager {self._number}", continues=continues)
+        buffer = torch.empty(0, device="cpu") if fault else tensor.detach() if tensor.requires_grad else tensor
+        failed, devices = functools.partial(self._failed, key, self._step), _devices.of_future(buffer)
+        future = _Future(failed, devices) if async_op or devices else None
+        text = self._start(future, buffer, [], str(key), [], fault, key, f"key {key!r} of averager {self._number}",
+                           continues=continues)
+        if text:
+            raise failed(text)
         if async_op:
             return future
-        future.wait()
+        if future is not None:
+            future.wait()
         return tensor
 
     average = __call__
@@ -301,15 +319,18 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         others = sorted(map(repr, step - {key}))
         return Error(f"{error}{'; taken back with it: the calls of this step of ' + ', '.join(others) if others else ''}")
 
-    def _start(self, future, buffer, tensors, text, used, fault, key, subject, *, reordered=(), is_first=True, is_last=True, continues=False,
-               loss_scale=1.0, keeps_error=False):
+    def _start(self, future, buffer, tensors, text, used, fault, key, subject, *, reordered=(), is_first=True, is_last=True,
+               continues=False, loss_scale=1.0, keeps_error=False, within=None):
+        """A call, which completes the future. Where that is None it waits, and gives the sentence of its error. `within` a node it
+        is of the share of a bucket.
+
+        Most functions of torch give the lock of Python away, and beside a thread that computes in Python it takes 5 ms to get it
+        back: none is called here that need not be, and the completion of a future and a wait for it are two."""
         step, density = self._steps.get(key, 0), None
         if is_first:
             density, failed = _called(f"the density of step {step}", self.density, step)
             fault = fault or failed
         self._started += 1
-        if is_first:
-            self._kept = _Kept()
         how = {"tensors": tensors, "key": text, "used": used,
                "reordered": [(number, places.data_ptr()) for number, places in reordered], "subject": subject,
                "is_first": is_first, "is_last": is_last, "continues": continues, "loss_scale": loss_scale, "density": density}
@@ -320,51 +341,76 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         def bring(_places=reordered):  # whose memory is read here
             values, wrong = None, fault
             try:
-                if streams is not None:
+                if within is not None:
+                    within.finish()
+                elif streams is not None:
                     _devices.wait_for(ready)
                 if not wrong and streams is not None:
                     values = self._rooms.take(what, buffer)
                     streams.fetch(buffer, values)
-                elif not wrong:  # the memory of a tensor with the negative bit has the values of another one
-                    values = buffer.resolve_neg().contiguous().cpu()
+                elif not wrong:
+                    values = _values_in_order(buffer)
+                if within is not None and values is not None:
+                    how["used"] = within.used(values)
             except Exception as raised:  # pylint: disable=broad-except  # the other ranks make this call
                 self._rooms.give_back(what, values)
                 values, wrong = None, _first_line(raised)
-            self._native.of.arrive(None if values is None else values.data_ptr(), buffer.numel(),
-                                   _ELEMENTS.get(buffer.dtype, _engine.FLOAT32),
-                                   functools.partial(self._end, future, buffer, values, kept, streams, what),
-                                   fault=wrong, **how)
-        self._company.line.do(bring, lambda raised: self._end(future, buffer, None, kept, streams, what, str(raised)),
-                              waits=streams is not None)
+            length = buffer.numel() if within is None else within.length
+            given = (None if values is None else values.data_ptr(), length, _ELEMENTS.get(buffer.dtype, _engine.FLOAT32))
+            if future is not None:
+                end = functools.partial(self._end, future, buffer, values, kept, streams, what)
+                self._native.of.arrive(*given, done=end if within is None else within.heard(end), fault=wrong, **how)
+                return ""
+            text = ""
+            try:
+                self._native.average(*given, fault=wrong, **how)
+            except Error as error:
+                text = str(error)
+            return self._give_back(buffer, values, kept, streams, what, text)
+
+        text = ""
+        if future is None:
+            text = bring()
+        else:
+            self._company.line.do(bring, lambda raised: self._end(future, buffer, None, kept, streams, what, str(raised)),
+                                  waits=streams is not None or within is not None)
         self._whats = {what} if is_first else self._whats | {what}
         if tensors and is_last:
             self._rooms.keep_only(self._whats)
         self._steps[key] = step + is_last
-        return future
+        return text
+
+    def _give_back(self, buffer, values, kept, streams, what, text):
+        """Puts the averages of a call into the tensor, where they are not there yet; gives the sentence of its error."""
+        try:
+            if text and kept is not None:
+                _devices.fill(buffer, 0)
+            elif text:
+                pass
+            elif values is None:  # of a step that is skipped
+                _devices.fill(buffer, self._of_skipped)
+            elif values is not buffer:
+                # An inference tensor can only be changed in this mode; threads of a device need not be in it.
+                with torch.inference_mode(streams is None or buffer.is_inference()):
+                    buffer.copy_(values, non_blocking=streams is not None)
+            if streams is not None:
+                streams.hold(buffer)
+        except Exception as raised:  # pylint: disable=broad-except  # of this rank alone: residuals are as after the step
+            text = text or f"oktopk: the copy of an average: {_first_line(raised)}"
+        self._rooms.give_back(what, values)
+        return text
 
     def _end(self, future, buffer, values, kept, streams, what, text):
-        """The end of a call, on the engine's thread: completes the future. With `kept` it has no error, and the buffer has
+        """The end of a call, on a thread of the engine: completes the future. With `kept` it has no error, and the buffer has
         zeros: DDP does not end a backward pass in order where a future has an error, and a callback of the future that moves
         weights must move none."""
         with contextlib.ExitStack() as within:
             try:
                 if streams is not None:  # a future of a device keeps an event of the stream that is current when it is completed
                     within.enter_context(streams.current())
-                if text and kept is not None:
-                    _devices.fill(buffer, 0)
-                elif text:
-                    pass
-                elif values is None:  # of a step that is skipped
-                    _devices.fill(buffer, self._of_skipped)
-                elif values is not buffer:
-                    # An inference tensor can only be changed in this mode; threads of a device need not be in it.
-                    with torch.inference_mode(streams is None or buffer.is_inference()):
-                        buffer.copy_(values, non_blocking=streams is not None)
-                if streams is not None:
-                    streams.hold(buffer)
-            except Exception as raised:  # pylint: disable=broad-except  # of this rank alone: residuals are as after the step
-                text = text or f"oktopk: the copy of an average: {_first_line(raised)}"
-            self._rooms.give_back(what, values)
+            except Exception as raised:  # pylint: disable=broad-except
+                text = text or f"oktopk: the stream of an average: {_first_line(raised)}"
+            text = self._give_back(buffer, values, kept, streams, what, text)
             if text and kept is None:
                 future.set_exception(Error(text))
                 return
@@ -416,23 +462,30 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             f"last step: {4 * last['words']:.0f} bytes sent by this rank, {ratio}; {last['seconds']:.6f} s of communication, "
             f"{hidden:.6f} s hidden behind the backward pass and {last['seconds'] - hidden:.6f} s not",
             *lines,
+            *([f"  {self._node.says()}"] if self._node is not None else []),
             *([f"  {self._rooms.bytes()} bytes of pinned memory"] if self._rooms.bytes() else [])])
 
     def state_dict(self):
-        """All of this rank's state, for `torch.save`. In the middle of a backward pass that from before it, as the weights are.
+        """All of this rank's state, for `torch.save` and torch's distributed checkpoint. In the middle of a backward pass that
+        from before it, as the weights are.
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
         where that one had done two iterations or more, or three with `static_graph`: DDP builds other buckets after its
-        first, or second. "state" has the bytes that `oktopk::save` writes in C++ for buckets over an algorithm by its
-        name, as `data_parallel` makes them."""
-        saved = []
+        first, or second. "state" has under the name of the rank a tensor of bytes, which `oktopk::save` writes in C++ for
+        buckets over an algorithm by its name, as `data_parallel` makes them."""
+        if sys._getframe(1).f_globals.get("__name__") == "accelerate.checkpointing":  # pylint: disable=protected-access
+            raise Error("Accelerate saves the state of one rank, and residuals differ by rank: give register_for_checkpointing "
+                        "oktopk_torch.gathered(state)")
+        saved, rank = [], self._group.rank()
         self._native.save(lambda size: saved.append(torch.empty(size, dtype=torch.uint8, device="cpu")) or saved[0].data_ptr())
         names, lengths = self._native.tensors()
-        return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names], "state": saved[0],
-                "lengths": lengths, "steps": dict(self._steps),
-                "density": None if self._was_set is None else  # a tensor: 1.13 loads no float
-                torch.tensor(self._was_set, dtype=torch.float64, device="cpu"),
-                "ranks": self._group.size(), "rank": self._group.rank(), "orders": list(self._orders)}
+        # For torch's distributed checkpoint, which keeps one of each name, and loads a tensor into one of the same length: a name
+        # for each rank, and a tuple, into which it does not look.
+        return {"scheme": self.scheme, "parameters": [self._keys.get(name, name) for name in names],
+                "state": {f"{_RANK}{rank}": (saved[0],)}, "lengths": lengths, "steps": list(self._steps.items()),
+                "density": None if self._was_set is None else repr(self._was_set),  # a text: 1.13 loads no float
+                "ranks": self._group.size(), "orders": list(self._orders),
+                **({} if self._node is None else {"nodes": self._node.nodes})}
 
     def __reduce__(self):
         """Copied and pickled as what `state_dict` gives: newer releases of torch keep the state of a hook in the DDP module."""
@@ -448,27 +501,53 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         With `other_ranks` the number of ranks is another one than that which has saved, and `saved` is the list of the
         states of all of those ranks, in their order: each rank takes its share of the residuals, so that none is lost.
         One state in place of the list is what this rank takes, and the others are lost."""
+        self._load(saved, other_ranks, partial)
+
+    def save(self, folder):
+        """Saves the states of all ranks in a folder, which is made where it is not there: a file a rank, and oktopk.json.
+
+        Collective, between steps. A save that is killed leaves the one before: oktopk.json names the files, and is written
+        last. What cannot be written on one rank is an `Error` on every rank."""
+        _saving.save(folder, self._group, self.state_dict)
+
+    def load(self, folder, partial=False):
+        """Goes on from what `save` has left in a folder, on any number of ranks.
+
+        Collective. Each rank reads its own file, or on another number of ranks those of all that have saved. What is missing
+        or does not fit is an `Error` on every rank, which names it, and then nothing has changed. `partial` is that of
+        `load_state_dict`."""
+        saved, other_ranks, fault = _saving.load(folder, self._group)
+        self._load(saved, other_ranks, partial, fault)
+
+    def _load(self, saved, other_ranks, partial, fault=""):
         rank, ranks, is_state = self._group.rank(), self._group.size(), self._is_of_ddp
         is_list = isinstance(saved, (list, tuple))
         every = list(saved) if is_list else [saved]
-        mine = every[rank::ranks] or every[:1] if other_ranks and is_list else every
         states, names, steps = [], [], {}
-        fault, density, saved_by, share = "", None, -1, 1.0 if other_ranks else None
+        density, saved_by, share, given = None, -1, 1.0 if other_ranks else None, fault
         try:
+            first = every[0]
+            before = first.get("ranks", ranks)
+            # Residuals of one share add up; without nodes all are of one.
+            nodes, saved_nodes = _node.of_ranks(ranks, self._node and self._node.nodes), _node.of_ranks(before, first.get("nodes"))
+            number, share_of_node = next((i, each.index(rank)) for i, each in enumerate(nodes) if rank in each)
+            of_share = [every[each[share_of_node % len(each)]] for each in saved_nodes if len(every) == before] or every
+            mine = (of_share[number::len(nodes)] or of_share[:1]) if other_ranks and is_list else every
             first = mine[0]
-            if any(each["state"].device.type == "meta" for each in mine):
+            of_ranks = [_bytes_of(each) for each in mine]
+            if any(each.device.type == "meta" for _, each in of_ranks):
                 raise ValueError("it lies on meta, where no values are")
-            states, names = [each["state"].detach().cpu().contiguous() for each in mine], list(first["parameters"])
+            states, names = [each.detach().cpu().contiguous() for _, each in of_ranks], list(first["parameters"])
             strange = [each for each in states if each.dtype != torch.uint8]
             states = [] if strange else states
             density = None if first.get("density") is None else float(first["density"])
             steps = dict(first.get("steps", {}))
-            before, ordered = first.get("ranks", ranks), dict(zip(self._names, self._orders))
+            ordered = dict(zip(self._names, self._orders))
             if other_ranks:
-                share = 0.0 if is_list and rank >= len(every) else ranks / before
-            saved_by = -1 if other_ranks and is_list else int(first.get("rank", -1))
-            if not -1 <= saved_by < min(before, 2 ** 31):
-                raise ValueError(f"rank {saved_by} of {before}")
+                share = 0.0 if is_list and number >= len(saved_nodes) else len(nodes) / len(saved_nodes)
+            saved_by = -1 if other_ranks and is_list else of_ranks[0][0]
+            if not -1 <= of_ranks[0][0] < min(before, 2 ** 31):
+                raise ValueError(f"rank {of_ranks[0][0]} of {before}")
             if is_state:
                 names, steps = [_plain(each) for each in names], {"": max(steps.values(), default=0)}
             moved = [name for name, order in zip(names, first.get("orders", ())) if ordered.get(name, order) != order]
@@ -479,11 +558,16 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 fault = f"the tensor holds elements of type {strange[0].type().split('.')[-1][:-6]}, expected Byte"
             elif moved:
                 fault = f"the values of {moved} lie in another order in memory (memory_format) than those that were saved"
+            elif len(saved_nodes[0]) != len(nodes[0]) or (before == ranks and not other_ranks and saved_nodes != nodes):
+                fault = (f"the saved state is of the nodes {saved_nodes}, and there are {nodes}: residuals are of a share of each tensor, "
+                         "which each rank of a node has")
             elif before != ranks and not other_ranks:
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
             elif other_ranks and is_list:
-                fault = next((f"the saved state at place {i} is of rank {each['rank']}: the list has the state of each rank, in "
-                              "their order" for i, each in enumerate(every) if each.get("rank", i) != i), "")
+                fault = next((f"the saved state at place {i} is of rank {by}: the list has the state of each rank, in their order"
+                              for i, (by, _) in enumerate(map(_bytes_of, every)) if by not in (-1, i)), "")
+                if len(every) != before:
+                    fault = fault or f"the list has {len(every)} states, and {before} ranks have saved"
             elif len(every) > 1:
                 fault = f"a list of {len(every)} states is for other_ranks=True: else each rank loads its own state"
             elif saved_by not in (-1, rank) and not other_ranks:
@@ -491,6 +575,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                          "rank saves and loads its own state")
         except Exception as wrong:  # pylint: disable=broad-except  # of this rank alone: others hear of it
             fault, saved_by = f"the saved state is none of oktopk_torch: {wrong!r}", -1
+        fault = given or fault
         room = torch.empty(1, dtype=torch.uint8, device="cpu")  # no bytes have no address
         self._native.load([((each if each.numel() else room).data_ptr(), each.numel()) for each in states],
                           list(map(str, names)), fault, share, bool(is_state and partial), saved_by, self._steps_of_borders(), density)
@@ -500,9 +585,39 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             self._keys = {str(name): name for name in names}
         if density is not None:
             self.density = self._was_set = density
+        if is_state:
+            self._watch.was_loaded = True
 
     def _steps_of_borders(self):
         return 1
+
+
+class gathered:  # pylint: disable=invalid-name  # reads as a function where it is given
+    """The states of all ranks of a `state` or an averager as one state dict, which is the same on every rank.
+
+    For what keeps one copy for all ranks, as Accelerate's register_for_checkpointing(gathered(state)), and for torch's
+    distributed checkpoint where another number of ranks may load it. Each rank holds in memory what all ranks have saved. Both
+    calls are collective, on the process group of the state and between steps; an `Error` comes on every rank."""
+
+    def __init__(self, of):
+        if not isinstance(of, averager):
+            raise Error(f"oktopk_torch.gathered takes a state or an averager, and not {of!r}")
+        self._of = of
+
+    def state_dict(self):
+        data, fault = _saving.tried(_saving.to_bytes, self._of.state_dict)
+        every = _saving.agreed(self._of._group, data, fault)  # pylint: disable=protected-access
+        return {"every": tuple(map(_saving.from_bytes, every))}  # a tuple, into which torch's distributed checkpoint does not look
+
+    def load_state_dict(self, saved):
+        """Goes on from what `state_dict` gave on this or another number of ranks."""
+        every = saved.get("every") if isinstance(saved, dict) else None
+        every = every if isinstance(every, (list, tuple)) else ()
+        rank, ranks = self._of._group.rank(), self._of._group.size()  # pylint: disable=protected-access
+        if len(every) in (0, ranks):
+            self._of.load_state_dict(every[rank] if every else None)
+        else:
+            self._of.load_state_dict(every, other_ranks=True)
 
 
 class state(averager):  # pylint: disable=invalid-name  # reads as a function where a hook is registered
@@ -515,14 +630,19 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together. With momentum, a
     gradient that is there already when a pass begins is an `Error`: the velocity would take it twice.
 
+    With `node_group`, of the ranks of this rank's machine and used for nothing else, they sum densely, and each averages its share of
+    every tensor with the ranks of the same share on other machines: residuals are of a share. All machines have as many ranks.
+
     With `grad_scaler` (as torch.cuda.amp's), residuals have no scale, and gradients that are not finite on some rank are
     infinities on all, in place of an error: the scaler skips the step, and residuals are as before. With
     `skip_step_on_fault` they are None, and any optimizer skips the step; `last_step()["was_skipped"]` tells."""
 
     _is_of_ddp = True
+    _was_taken_back = _was_skipped = False  # the last step, by the ranks of the node
 
-    def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, **options):
-        ddp = _ddp_in(model)
+    def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, node_group=None,
+                 **options):
+        ddp = _ddp.inside(model)
         named, faults = _reduced_parameters(model, ddp)
         self._index = {each: i for i, (_, each) in enumerate(named)}
         self._orders = [_order(each.shape, _strides(each)) for _, each in named]
@@ -532,15 +652,34 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         self._skips = gives == _engine.GIVES_ZEROS
         dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
         self._seeks_ddp, self._has_own_group = ddp is None, process_group is not None
-        begin = functools.partial(self._begin, ddp.process_group if process_group is None and ddp else process_group, scheme,
-                                  dtype, next(filter(None, faults), ""), [name for name, _ in named],
-                                  [each.numel() for _, each in named], gives, **options)
+        group, fault = ddp.process_group if process_group is None and ddp else process_group, next(filter(None, faults), "")
+        lengths = [each.numel() for _, each in named]
+        if node_group is not None:
+            self._node = self._node_of(group, node_group, [each for _, each in named], options.pop("clip_norm", 0.0), fault)
+            lengths = list(map(self._node.length_of, lengths))
+        begin = functools.partial(self._begin, group, scheme, dtype, fault, [name for name, _ in named], lengths, gives,
+                                  **options)
         if ddp or process_group is not None or torch.distributed.is_initialized():
             begin()
         else:
             self._begins_later = begin
-        self._uses = _uses(ddp, named, options.get("momentum", 0) != 0)
+        self._watch = _watch.Watch(self._index)
+        self._uses = _uses(ddp, named, options.get("momentum", 0) != 0, weakref.WeakMethod(self._hear))
         weakref.finalize(self, self._uses.end).atexit = False
+        if hasattr(model, "_trainer"):  # a LightningModule
+            model.register_forward_pre_hook(_ddp.RegistersForLightning(self))
+
+    @staticmethod
+    def _node_of(group, node_group, parameters, clip_norm, fault):
+        """The node of this rank, with the connections of its share to other nodes, and those within the node."""
+        group = torch.distributed.group.WORLD if group is None else group
+        if not 0 <= clip_norm < math.inf:
+            fault = fault or f"clip_norm = {clip_norm} is no norm"
+        kinds = dict.fromkeys((each.device, each.dtype) for each in parameters)
+        return _node.Node(group, node_group, kinds, clip_norm, fault, functools.partial(_Company.among, group))
+
+    def _meet(self, group):
+        return super()._meet(group) if self._node is None else (self._node.all, self._node.between)
 
     def __getattr__(self, name):  # what `_begin` makes, of a state from before there was a process group
         if name.startswith("__") or "_begins_later" not in self.__dict__:
@@ -549,11 +688,26 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         del self._begins_later
         return getattr(self, name)
 
+    def _hear(self, i, parameter):
+        if not self._watch.has_begun:
+            self._watch.see_gradient(i, parameter, self)
+
+    def undo(self):
+        if not self._was_taken_back:
+            super().undo()
+
+    def last_step(self):
+        figures = super().last_step()
+        figures["was_skipped"] = max(figures["was_skipped"], float(self._was_skipped))
+        return figures
+
     def start(self, bucket):
         """Starts the allreduce of a bucket in the background; gives the future of its averages."""
         return self._reduce(bucket)
 
     def _reduce(self, bucket, fault=""):
+        if not self._watch.has_begun:
+            self._watch.see_bucket()
         given, buffer = bucket.parameters(), bucket.buffer()
         parameters = [self._index.get(each) for each in given]
         fault = fault or _fault_of("a bucket's gradient", buffer)
@@ -568,6 +722,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         reordered, moved = self._reordered(given, parameters, buffer) if parameters and not _fault_of("", buffer, TYPES) else ([], "")
         fault = fault or moved
         is_first, is_last = bucket.index() == 0, bucket.is_last()
+        if is_first:
+            self._kept = _Kept()
         # Once a step: to read that of a device takes a wait for it.
         scale, failed = _called("the scale", self._scaler.get_scale) if is_first and self._scaler is not None else (1.0, "")
         if is_first:
@@ -582,10 +738,44 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
                      "zero_grad before, and accumulate within no_sync, the forward pass included")
         inner = torch.futures.Future(devices=_devices.of_future(buffer))
         future = inner if self._in_backward else _with_error_of(inner)
-        self._start(inner, buffer, parameters, "", used, fault or failed, "",
-                    f"backward pass of state {self._number}" if compares else "", reordered=reordered, is_first=is_first,
-                    is_last=is_last, loss_scale=1.0 if scale is None else scale, keeps_error=self._in_backward)
+        how = {"is_first": is_first, "is_last": is_last, "loss_scale": 1.0 if scale is None else scale,
+               "keeps_error": self._in_backward}
+        fault, subject = fault or failed, f"backward pass of state {self._number}" if compares else ""
+        if self._node is None:
+            self._start(inner, buffer, parameters, "", used, fault, "", subject, reordered=reordered, **how)
+            return future
+        if reordered and not fault:
+            fault = (f"the memory_format of {self._names[reordered[0][0]]} has changed since the state was made, whose values are of "
+                     "several ranks of a node: make DDP and state anew")
+        self._start_in_node(inner, buffer, [each.numel() for each in given], parameters, used, fault, subject, how)
+        if not self._in_backward and is_last:
+            future.wait()
+            self._ended()
         return future
+
+    def _start_in_node(self, future, buffer, lengths, parameters, used, fault, subject, how):
+        """As `_start`, for the own share of each tensor: of what the ranks of the node have together."""
+        if how["is_first"]:
+            self._of_node, self._was_taken_back, self._was_skipped = _node.Step(self._node, how["loss_scale"]), False, False
+        kept, streams, step = self._kept if how["keeps_error"] else None, _devices.streams_of(buffer.device), self._of_node
+        bucket = step.scatter(buffer, lengths, used, bool(fault), how["is_last"])
+
+        def gather(text):
+            bucket.gather(buffer)
+            with contextlib.nullcontext() if streams is None else streams.current():
+                future.set_exception(Error(text)) if text else future.set_result(buffer)
+
+        def failed(raised):
+            if kept is None:
+                future.set_exception(Error(_first_line(raised)))
+                return
+            kept.text = kept.text or _first_line(raised)
+            _devices.fill(buffer, 0)
+            future.set_result(buffer)
+
+        def gathers(text):
+            step.gather(functools.partial(gather, text), failed)
+        self._start(_Then(gathers), bucket.share, parameters, "", used, fault, "", subject, within=bucket, **how)
 
     def _reordered(self, given, parameters, buffer):
         """Of the parameters whose values lie in another order in the bucket than those of their residuals, for their memory_format
@@ -609,8 +799,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
 
     def _find_ddp(self):
         """The DDP module over the parameters, for a state that was made of the module inside."""
-        found = [each for each in gc.get_objects() if issubclass(type(each), DistributedDataParallel)
-                 and any(one in self._index for one in each.module.parameters())]
+        found = _ddp.around(self._index)
         found = [each for each in found if any(one[1] is self for one in getattr(each, "_comm_hooks", [(None, self)]))]
         if found and not self._has_own_group and all(_ranks(each.process_group) != _ranks(self._group) for each in found):
             raise Error(f"DDP averages over the ranks {_ranks(found[0].process_group)}, and the state over {_ranks(self._group)}: make "
@@ -619,11 +808,28 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             self._uses.watch(found[0])
 
     def _ended(self):
+        if self._node is not None:
+            self._agree_in_node()
         if self._skips and self.last_step()["was_skipped"]:
             for each in self._index:
                 each.grad = None
         if self._kept.text:
             raise Error(self._kept.text)
+
+    def _agree_in_node(self):
+        """Ends the step in the same way for all shares of the node; so do the other nodes."""
+        was_skipped, of_share = self._native.last_step()["was_skipped"], self._of_node.fault
+        text = f"{of_share} ({self._node.averaged_by()})" if of_share else self._kept.text
+        try:
+            skips, fails, is_wrong = self._node.agreement.of(was_skipped, bool(of_share), bool(text))
+            if skips or fails:
+                self._native.undo()  # nothing where it has failed
+                self._was_taken_back = True
+            self._was_skipped = skips
+            if is_wrong:
+                self._node.agreement.of(0, 0, 0, fault=text)
+        except Error as error:  # that of another rank, or one has died, which its share has said already
+            self._kept.text = text or str(error)
 
     def _steps_of_borders(self):
         return 2 if self._uses.are_static() else 1  # as torch 1.13 has it
@@ -634,18 +840,18 @@ def _plain(name):
     return name.replace("_orig_mod.", "")
 
 
-def _ddp_in(model):
-    """The DDP module that the model is, or that it wraps; None where there is none."""
-    if isinstance(model, DistributedDataParallel):
-        return model
-    if not isinstance(model, torch.nn.Module):
-        raise Error(f"a state is made of a DDP module, and not of {type(model).__name__}")
-    inside = [each for each in model.modules() if isinstance(each, DistributedDataParallel)]
-    of_first = set(inside[0].parameters()) if inside else ()
-    if inside and (len(inside) > 1 or any(each.requires_grad and each not in of_first for each in model.parameters())):
-        raise Error(f"the model has {len(inside)} DDP modules in it, and parameters that the first of them does not reduce: make a state of "
-                    "each DDP module")
-    return inside[0] if inside else None
+_RANK = "rank"  # before its number
+
+
+def _bytes_of(saved):
+    """The rank that has saved a state, -1 where it does not say, and its bytes. Those saved before there were names of ranks have
+    the bytes themselves."""
+    if isinstance(saved["state"], torch.Tensor):
+        return int(saved.get("rank", -1)), saved["state"]
+    (name, (data,)), = saved["state"].items()
+    if not name.startswith(_RANK) or not name[len(_RANK):].isdecimal():
+        raise ValueError(f"{name} is no rank")
+    return int(name[len(_RANK):]), data
 
 
 def _ranks(group):
@@ -680,9 +886,8 @@ def _reduced_parameters(model, ddp):
         named = [(name, each) for name, each in module.named_parameters() if each in reduced]
         replaced = [each for each in reduced if each not in {one for _, one in named}]
         named += [(f"replaced.{i}", each) for i, each in enumerate(replaced)]  # in the module, and not for DDP
-    if any(base.__name__ in ("FullyShardedDataParallel", "FSDPModule") for each in module.modules() for base in type(each).__mro__):
-        faults = ["the module is sharded (FSDP), and a state is for DDP: average with oktopk_torch.averager between replicas, from "
-                  "set_all_reduce_hook"]
+    if _ddp.is_sharded(module):
+        faults = [_ddp.SHARDED]
     faults = faults + [_fault_of(f"the parameter {name}", each) for name, each in named]
     return [(_plain(name), each) for name, each in named], faults
 
@@ -704,6 +909,19 @@ def _at_end_of_backward(call):
     except RuntimeError:
         return False
     return True
+
+
+class _Then:
+    """A call in the place of a future, with the sentence of its error, which is empty where there is none."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def set_result(self, _):
+        self._call("")
+
+    def set_exception(self, error):
+        self._call(str(error))
 
 
 class _Future(torch.futures.Future):
@@ -755,7 +973,9 @@ class _uses:
     # From torch 2.0 on a hook of a tensor is called by autograd.grad, too, which is no use; 2.1 has one that is not.
     _hears_of_accumulation = hasattr(torch.Tensor, "register_post_accumulate_grad_hook")
 
-    def __init__(self, ddp, named, has_momentum):
+    def __init__(self, ddp, named, has_momentum, hear):
+        """`hear`, a weak reference, is called with each gradient's parameter."""
+        self._hear = hear
         self._used, self._used_in_pass = [0] * len(named), set()
         self._ddp, self._reduced = (lambda: None), None  # a weak reference: it holds the state
         self._sees_averages, self._is_after_averages, self._twice = has_momentum, False, None
@@ -789,6 +1009,9 @@ class _uses:
         if gradient.dtype != dtype or gradient.device != device:  # DDP reduces it no longer, without a word
             raise Error(f"{name} is of type {gradient.dtype} on {gradient.device}, and was of {dtype} on {device} when the state was made: "
                         "make DDP and state anew")
+        hear = self._hear()
+        if hear is not None:
+            hear(i, parameter())
         if self._is_after_averages:
             there = parameter().grad
             self._there = there is not None and bool(there.any())
@@ -823,13 +1046,27 @@ class _uses:
         return used if ddp is not None and (ddp.find_unused_parameters or is_static) else [], twice
 
 
+def attach(model, scheme="ok_topk", **options):
+    """Makes the `state` of the DDP module in what a framework hands out, and registers `hook` with it; gives the state.
+
+    Collective. `model` is a DDP module, or a module with one in it, as of torch.compile, Fabric or Accelerate, or one that
+    `torch.distributed._composable.replicate` was applied to. Scheme and options are those of `state`. An `Error` where there
+    are several DDP modules, or none, where the module is sharded (FSDP), and where DDP has a hook already."""
+    module, ddp, group = _ddp.to_attach(model)
+    made = state(module, scheme, group, **options)
+    _ddp.register(ddp, made, hook)
+    return made
+
+
 def hook(carried, bucket):
     """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
     if not isinstance(bucket, torch.distributed.GradBucket):  # whoever calls it reads no future
         raise Error(f"oktopk_torch.hook takes a bucket of DDP, and not {type(bucket).__name__}: FSDP and the compiled reducer of DDP "
                     "(optimize_ddp='python_reducer') have no buckets; average with oktopk_torch.averager")
     if not getattr(carried, "_is_of_ddp", False):  # by its name: a module that is loaded again has another class
-        return _failed(bucket, f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
+        what = ("its state_dict(), which a state becomes that is copied or pickled: make a state, and load that into it with "
+                "load_state_dict") if isinstance(carried, dict) else repr(carried)
+        return _failed(bucket, f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {what}")
     started = carried._started  # pylint: disable=protected-access
     try:
         return carried.start(bucket)

@@ -67,6 +67,7 @@ class Streams:
     def __init__(self, device):
         self._names = (_Cuda if device.type == "cuda" else _Accelerator)(device)
         self._own, self._held, self._lock = self._names.stream(), collections.deque(), threading.Lock()
+        self._waits = self._names.stream()
         self.is_ready().record(self._own)
         if not torch.empty(1, pin_memory=True, device="cpu").is_pinned():
             raise RuntimeError("there is no pinned memory")
@@ -90,6 +91,15 @@ class Streams:
             self._held.append((done, tensor))
             while self._held[0][0].query() and len(self._held) > 1:
                 self._held.popleft()
+
+    def finish(self, wait):
+        """Waits on the host for work that `wait()` lets the current stream wait for: one without work of ours, so that averages
+        that go back do not wait with it."""
+        there = self._names.event()
+        with self._names.on(self._waits):
+            wait()
+            there.record(self._waits)
+        there.synchronize()
 
     def fetch(self, tensor, room):
         """Copies the values into the memory of the host; waits."""

@@ -84,15 +84,17 @@ class _Figures(ctypes.Structure):
 
 # Name, behind oktopk_engine_: what it gives, and its arguments. c_int32: a code, whose error is raised (`_checked`).
 _FUNCTIONS = {
-    "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,), "has_sockets": (c_int32,),
+    "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,),
     "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
     "group_defaults": (None, POINTER(_GroupOptions)), "group_make": (c_int32, POINTER(_GroupOptions), POINTER(c_void_p)),
     "group_free": (None, c_void_p),
     "averager_defaults": (None, POINTER(_AveragerOptions)),
     "averager_make": (c_int32, c_void_p, POINTER(_AveragerOptions), POINTER(c_void_p)), "averager_free": (None, c_void_p),
     "arrival_defaults": (None, POINTER(_Arrival)), "arrive": (c_int32, c_void_p, POINTER(_Arrival)),
+    "average": (c_int32, c_void_p, POINTER(_Arrival)),
     "backward_ended": (c_int32, c_void_p), "set_density": (c_int32, c_void_p, c_double), "undo": (c_int32, c_void_p),
-    "save": (c_int32, c_void_p, POINTER(c_void_p)), "blob_data": (c_void_p, c_void_p), "blob_size": (c_size_t, c_void_p),
+    "save": (c_int32, c_void_p, POINTER(c_void_p)), "save_before_step": (c_int32, c_void_p, POINTER(c_void_p)),
+    "blob_data": (c_void_p, c_void_p), "blob_size": (c_size_t, c_void_p),
     "blob_free": (None, c_void_p), "loading_defaults": (None, POINTER(_Loading)),
     "load": (c_int32, c_void_p, POINTER(_Loading)),
     "tensors": (c_int32, c_void_p, _EachTensor, c_void_p), "schemes": (c_int32, c_void_p, _EachText, c_void_p),
@@ -162,10 +164,6 @@ def _made(structure, defaults):
     return made
 
 
-def has_sockets():
-    return _library.has_sockets() == 1
-
-
 def algorithms():
     """Names, and a line about each."""
     found = {}
@@ -219,7 +217,7 @@ _numbers = iter(range(1, 2 ** 62))
 
 
 def in_callback():
-    """Whether this is the engine's thread, which calls the program: it must not wait for itself."""
+    """Whether this is the thread on which the engine calls the program: it must not wait for itself."""
     return getattr(_of_callback, "depth", 0) > 0
 
 
@@ -244,8 +242,8 @@ _end_of_call = _Done(_end)
 class Averager:
     """An averager on a group, whose functions have the names of engine.h. Memory of calls is kept alive by the caller."""
 
-    def __init__(self, group, scheme, is_double, names, lengths, gives, fault, *, momentum, nesterov, clip_norm,
-                 residual_decay):
+    def __init__(self, group, scheme, is_double, names=(), lengths=(), gives=GIVES_ERROR, fault="", *, momentum=0.0, nesterov=False,
+                 clip_norm=0.0, residual_decay=1.0):
         how = _made(_AveragerOptions, _library.averager_defaults)
         how.algorithm, how.sums, how.tensor_count = _text(scheme), FLOAT64 if is_double else FLOAT32, len(names)
         how.names, how.lengths = _array(c_char_p, [_text(each) for each in names]), _array(c_int64, lengths)
@@ -255,11 +253,26 @@ class Averager:
         _checked(_library.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
         weakref.finalize(self, _library.averager_free, self._at).atexit = False
 
-    def arrive(self, values, length, element, done, *, tensors, key, used, reordered, fault, subject, is_first, is_last,
-               continues, loss_scale, density):
-        """Brings `length` values at the address `values`, None where there is a `fault`; `done(sentence)` is called on the
-        engine's thread, with an empty text where all went well. `reordered`: pairs of a tensor and the address of its places,
-        of 64 bits."""
+    def average(self, *values, **how):
+        """As `arrive`, and waits for the averages, without a callback."""
+        _checked(_library.average(self._at, ctypes.byref(self._arrival(*values, **how))))
+
+    def arrive(self, *values, done, **how):
+        """Brings values, as `_arrival` has them; `done(sentence)` is called on a thread of the engine, with an empty text where
+        all went well."""
+        given, number = self._arrival(*values, **how), next(_numbers)
+        given.done, given.user, _calls[number] = _end_of_call, number, done
+        try:
+            _checked(_library.arrive(self._at, ctypes.byref(given)))
+        except Error:  # nothing was started
+            del _calls[number]
+            raise
+
+    @staticmethod
+    def _arrival(values, length, element, *, tensors=(), key="", used=(), reordered=(), fault="", subject="", is_first=True,
+                 is_last=True, continues=False, loss_scale=1.0, density=None):
+        """A call with `length` values at the address `values`, None where there is a `fault`. `reordered`: pairs of a tensor
+        and the address of its places, of 64 bits."""
         given = _made(_Arrival, _library.arrival_defaults)
         given.values, given.length, given.element = values, length, element
         given.tensor_count = len(tensors)
@@ -271,13 +284,7 @@ class Averager:
         given.fault, given.subject = _or_null(fault), _text(subject)  # no subject: none that is compared
         given.is_first, given.is_last, given.continues, given.loss_scale = is_first, is_last, continues, loss_scale
         given.has_density, given.density = density is not None, density or 0.0
-        number = next(_numbers)
-        given.done, given.user, _calls[number] = _end_of_call, number, done
-        try:
-            _checked(_library.arrive(self._at, ctypes.byref(given)))
-        except Error:  # nothing was started
-            del _calls[number]
-            raise
+        return given
 
     def backward_ended(self):
         _checked(_library.backward_ended(self._at))
@@ -288,10 +295,10 @@ class Averager:
     def undo(self):
         _checked(_library.undo(self._at))
 
-    def save(self, room):
-        """The saved state, in the memory whose address `room(size)` gives."""
+    def save(self, room, before_step=False):
+        """The saved state, of now or from before the last step, in the memory whose address `room(size)` gives."""
         blob = c_void_p()
-        _checked(_library.save(self._at, ctypes.byref(blob)))
+        _checked((_library.save_before_step if before_step else _library.save)(self._at, ctypes.byref(blob)))
         try:
             size = _library.blob_size(blob)
             ctypes.memmove(room(size), _library.blob_data(blob), size)

@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from conftest import ROOT, succeed
+from conftest import ROOT, SECONDS, succeed
 
 CASES = pathlib.Path(__file__).with_name("ddp_cases.py")
 EXAMPLE = ROOT / "examples" / "torch" / "ddp_hook.py"
@@ -22,6 +22,11 @@ def test_cases(ranks):
 def test_pairs_of_options_on_three_ranks():
     pairs = "test_pairs_of_options_hold_for_200_steps"
     assert f"{pairs} " in succeed(sys.executable, CASES, 3, pairs)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_cases_within_nodes(ranks):
+    assert "test_what_is_no_node_is_refused" in succeed(sys.executable, CASES.with_name("node_cases.py"), 2, ranks, timeout=3 * SECONDS)
 
 
 @pytest.mark.parametrize("program, ranks, steps, options", [
@@ -97,3 +102,67 @@ def test_a_process_that_was_forked_waits_for_nothing(tmp_path):
 
 def test_example_is_short():
     assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 40
+
+
+ENDS = """
+import datetime, os, signal, sys
+import torch, torch.distributed as dist, torch.multiprocessing
+import oktopk_torch
+from torch import nn
+
+
+class Between(torch.autograd.Function):
+    @staticmethod
+    def forward(context, values):
+        return values.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        if Between.way == "raises":
+            raise ValueError("of the program")
+        if Between.way == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return gradient
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(50, 300), nn.Linear(300, 1200)  # more than the first bucket of DDP has, in any release
+
+    def forward(self, inputs):
+        return self.second(Between.apply(self.first(inputs)))
+
+
+def run(rank, store, way):
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4, timeout=datetime.timedelta(minutes=20))
+    nodes = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    ddp = nn.parallel.DistributedDataParallel(Network(), bucket_cap_mb=0.05)
+    state = oktopk_torch.attach(ddp, "ok_topk(density=0.1)", node_group=nodes[rank // 2])
+    try:
+        for step in range(8):
+            Between.way = way if step == 4 and (way == "raises" or rank == 3) else ""
+            ddp(torch.randn(8, 50)).square().mean().backward()
+    except (oktopk_torch.Error, ValueError) as error:
+        print(f"rank {rank} in step {step}: {error}".replace("\\n", " "), flush=True)
+
+
+if __name__ == "__main__":
+    ranks = [torch.multiprocessing.get_context("spawn").Process(target=run, args=(rank, *sys.argv[1:])) for rank in range(4)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    assert ranks[3].exitcode == {"dies": -signal.SIGKILL, "raises": 0}[sys.argv[2]]
+"""
+
+
+@pytest.mark.parametrize("way, ranks, words", [("dies", "012", "within the node: "), ("raises", "0123", "of the program")])
+def test_a_pass_that_is_broken_off_within_nodes_ends_all_ranks(tmp_path, way, ranks, words):
+    """Of a rank that dies the one beside it hears by the process group, those of the same share by the engine, and the last one from
+    the others. A pass in which all ranks raise leaves nothing to wait for."""
+    program = tmp_path / "program.py"
+    program.write_text(ENDS)
+    said = succeed(sys.executable, program, tmp_path / "store", way)
+    assert sorted(re.findall(r"rank (\d) in step 4: ", said)) == list(ranks), said
+    assert words in said, said

@@ -40,3 +40,8 @@ def device_that_is_built(tmp_path_factory):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_cases(device, ranks):
     assert "test_group_without_a_backend_of_the_cpu " in succeed(PYTHON, CASES, device, ranks, timeout=3 * SECONDS)
+
+
+def test_nodes_of_two_ranks(device):
+    case = "test_nodes_have_the_bits_of_the_cpu"
+    assert f"{case} " in succeed(PYTHON, CASES, device, 4, case, timeout=3 * SECONDS)

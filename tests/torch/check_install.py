@@ -17,8 +17,8 @@ import pytest
 from conftest import ROOT, SECONDS, VERSION, run, succeed
 
 BUILD_SECONDS = 15 * SECONDS  # some ten minutes on two cores
-PACKAGE = {f"oktopk_torch/{name}" for name in
-           ("__init__.py", "__init__.pyi", "_devices.py", "_engine.py", "liboktopk_engine.so.1", "py.typed")}
+PACKAGE = {f"oktopk_torch/{path.name}" for path in (ROOT / "python" / "oktopk_torch").iterdir() if path.is_file()} | {
+    "oktopk_torch/liboktopk_engine.so.1"}
 OF_GLIBC = {"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 USES = """
@@ -31,7 +31,7 @@ print(json.dumps([oktopk_torch.__version__, oktopk_torch.build()]))
 def built(arguments=()):
     """Runs packaging/wheel.sh. Skips where the sources cannot be fetched."""
     done = run("sh", ROOT / "packaging" / "wheel.sh", *arguments, timeout=BUILD_SECONDS, cwd=ROOT)
-    if re.search("[Cc]ould not resolve host|Build step for (kokkos|gloo) failed|No matching distribution", done.stderr):
+    if re.search("[Cc]ould not resolve host|Build step for kokkos failed|No matching distribution", done.stderr):
         pytest.skip(f"packaging/wheel.sh cannot fetch its sources or tools: {done.stderr[-300:]}")
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     print(done.stdout.splitlines()[-1])
@@ -82,7 +82,7 @@ def works(python, folder):
     """It imports, says what it is, and trains on two ranks."""
     alone = {"PATH": str(python.parent), "HOME": str(folder), "OMP_NUM_THREADS": "1"}
     said = succeed(python, "-c", USES, cwd=folder, env=alone)
-    assert said.startswith(f'["{VERSION}", ') and str(python.parents[1]) in said and '"several_processes": true' in said
+    assert said.startswith(f'["{VERSION}", ') and str(python.parents[1]) in said
     said = succeed(python, ROOT / "examples" / "torch" / "ddp_hook.py", "--steps", 100, cwd=folder, env=alone)
     losses = [float(each) for each in re.findall(r"loss ([0-9.]+)", said)]
     assert len(losses) == 3 and losses[-1] < 0.8 * losses[0], said
@@ -110,7 +110,7 @@ def test_has_what_it_needs_and_no_more(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         assert names == PACKAGE | {f"{about}/{name}" for name in (
-            "METADATA", "RECORD", "WHEEL", "licenses/LICENSE", "licenses/Kokkos/LICENSE", "licenses/gloo/LICENSE")}
+            "METADATA", "RECORD", "WHEEL", "licenses/LICENSE", "licenses/Kokkos/LICENSE")}
         metadata = archive.read(f"{about}/METADATA").decode()
         assert "Requires-Dist" not in metadata and "\nRequires-Python: >=3.8\n" in metadata
         for name in PACKAGE - {"oktopk_torch/liboktopk_engine.so.1"}:

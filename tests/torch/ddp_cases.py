@@ -4,21 +4,26 @@
 
 A case that fails ends all of them. It says what it is about; a scheme is one of oktopk's catalogue."""
 
+import contextlib
 import copy
 import importlib
 import io
 import itertools
+import pathlib
 import shutil
 import struct
 import sys
 import tempfile
+import threading
 import time
 import unittest.mock
+import warnings
 
 import oktopk_torch
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
@@ -114,11 +119,22 @@ def of_all_ranks(tensor):
     return every
 
 
+def bytes_of(saved):
+    """What `oktopk::save` has written, as a tensor."""
+    (data,), = saved["state"].values()
+    return data
+
+
+def with_bytes(saved, data, rank=None):
+    """A state with other bytes, as if another rank had saved it."""
+    return {**saved, "state": {f"rank{dist.get_rank() if rank is None else rank}": (data,)}}
+
+
 def carried(state, kind=torch.float32):
     """Residuals and velocities by parameter, from what `oktopk::save` has written: behind a header of 32 bytes the name of
     the type, then arrays, each behind its length: lengths, residuals, velocities, and what belongs to the buckets."""
     saved = state if isinstance(state, dict) else state.state_dict()
-    data, at = saved["state"].numpy().tobytes(), 32
+    data, at = bytes_of(saved).numpy().tobytes(), 32
 
     def array(kind):
         nonlocal at
@@ -134,14 +150,15 @@ def carried(state, kind=torch.float32):
 
 def without_schemes(saved):
     """A state with its buckets, and without the states of the algorithm for them; sound by its digest."""
-    data, at = saved["state"].numpy().tobytes(), 32
+    data, at = bytes_of(saved).numpy().tobytes(), 32
     for size in (1, 8, 4, 4, 8, 8):  # bytes of an item, of the arrays up to the tensors of the buckets
         at += 8 + size * struct.unpack_from("<Q", data, at)[0]
     data, digest = data[32:at] + bytes(8), 14695981039346656037
     for byte in data:
         digest = (digest ^ byte) * 1099511628211 % 2 ** 64
-    data = saved["state"].numpy().tobytes()[:16] + struct.pack("<QQ", len(data), digest) + data
-    return {**saved, "state": torch.frombuffer(bytearray(data), dtype=torch.uint8)}
+    data = bytes_of(saved).numpy().tobytes()[:16] + struct.pack("<QQ", len(data), digest) + data
+    rank, = saved["state"]
+    return with_bytes(saved, torch.frombuffer(bytearray(data), dtype=torch.uint8), rank[len("rank"):])
 
 
 def residuals_of(state):
@@ -241,7 +258,7 @@ def test_nothing_is_lost(scheme):
         gradients += torch.cat([each.grad.flatten() for each in alone.parameters()])
     assert training.borders[0] != training.borders[1] == training.borders[3]
     residuals = residuals_of(training.state)
-    assert residuals.count_nonzero() > 0.5 * residuals.numel()
+    assert residuals.count_nonzero() > 0.3 * residuals.numel()
     check_sums(residuals, averages, gradients)
 
 
@@ -369,7 +386,7 @@ def test_a_static_graph_leaves_residuals_of_unused_parameters(_):
     for _step in range(3):
         before(large_second, [0, 1]).backward()
     waiting = carried(saving)[0]["parts.1"]
-    assert waiting.count_nonzero() > 32
+    assert waiting.count_nonzero() > 20
     ddp, state = hooked(Optional(2, 64), static_graph=True)
     state.load_state_dict(saving.state_dict())
     for _step in range(5):
@@ -394,7 +411,7 @@ def test_goes_on_to_the_bit(scheme):
             assert torch.equal(whole.weights(), again.weights()), (how, before, step)
         assert again.borders[0] != again.borders[-1 if "static" in how else 1] == whole.borders[-1]
         ours, theirs = again.state.state_dict(), whole.state.state_dict()
-        assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
+        assert torch.equal(bytes_of(ours), bytes_of(theirs)) and ours["scheme"] == theirs["scheme"]
         assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
         # Without the states of the algorithm it would be another run: what is compared tells.
         without = Training(scheme, optimizer, **how)
@@ -427,20 +444,21 @@ def test_refuses_a_state_that_does_not_fit(scheme):
     before = training.saved()[2]
     refused("the state is of", Training("ok_topk(density=0.05, format=packed)").state.load_state_dict, before)
     refused("another momentum", Training(scheme, "corrected").state.load_state_dict, before)
-    saved, damaged = before["state"], before["state"].clone()
+    saved, damaged = bytes_of(before), bytes_of(before).clone()
     damaged[saved.numel() // 2] ^= 64
     for words, spoilt in (
             ("do not fit: ['nobody']", {"parameters": before["parameters"] + ["nobody"]}),
             ("another order", {"parameters": before["parameters"][::-1]}),
-            ("type Float", {"state": saved.float()}), ("cut short", {"state": saved[:-1]}),
-            ("checkpoint", {"state": damaged}),
+            ("type Float", with_bytes(before, saved.float())), ("cut short", with_bytes(before, saved[:-1])),
+            ("checkpoint", with_bytes(before, damaged)),
             ("other", {"state": oktopk_torch.state(nn.Linear(8, 8), scheme).state_dict()["state"]}),
-            ("none of oktopk_torch", {"state": b""}), ("none of oktopk_torch", {"rank": 2 ** 40}),
-            ("none of oktopk_torch", {"rank": float("inf")})):
+            ("none of oktopk_torch", {"state": b""}), ("none of oktopk_torch", {"state": {}}),
+            ("none of oktopk_torch", {"state": {"tank0": (saved,)}}), ("none of oktopk_torch", with_bytes(before, saved, 2 ** 40)),
+            ("none of oktopk_torch", with_bytes(before, saved, "inf")), ("none of oktopk_torch", with_bytes(before, saved, -1))):
         refused(words, training.state.load_state_dict, {**before, **spoilt} if is_last() else before)
     for nothing in (None, {}):
         refused("none of oktopk_torch", training.state.load_state_dict, nothing if is_last() else before)
-    assert torch.equal(training.saved()[2]["state"], saved)
+    assert torch.equal(bytes_of(training.saved()[2]), saved)
 
 
 def test_a_fault_of_one_rank_comes_to_all(scheme):
@@ -508,7 +526,7 @@ def test_averages_by_key_lose_nothing(scheme):
     for step in range(5):
         ours, theirs = (each(torch.full((7,), float(step + rank)), key="other") for each in (average, again))
         assert torch.equal(ours, theirs)
-    assert torch.equal(average.state_dict()["state"], again.state_dict()["state"])
+    assert torch.equal(*(bytes_of(each.state_dict()) for each in (average, again)))
 
 
 def test_an_average_of_something_else_is_an_error(_):
@@ -550,13 +568,14 @@ def test_what_torch_cannot_write_to_is_an_error(_):
 
 
 def test_a_callback_that_would_wait_is_an_error(_):
-    """It runs on the thread that does the work; the call would wait for itself. Starting work is allowed."""
-    average, said, futures = oktopk_torch.averager(), [], []
+    """Later callbacks wait for it; the call would wait for itself. Starting work is allowed."""
+    average, said, futures, is_called = oktopk_torch.averager(), [], [], threading.Event()
     average(torch.ones(8), key="a")
 
     def ends(_):
         said.extend(message_of(each) for each in (average.residual_norm, lambda: average(torch.ones(8), key="a")))
         futures.append(average(torch.ones(8), key="a", async_op=True))
+        is_called.set()
     dist.barrier()
     if dist.get_rank() == 0:
         time.sleep(0.5)  # so that the others have their callbacks before anything is done
@@ -564,7 +583,7 @@ def test_a_callback_that_would_wait_is_an_error(_):
         average(torch.ones(8), key="a")
     else:
         average(torch.ones(8), key="a", async_op=True).add_done_callback(ends)
-        average.residual_norm()  # behind the callback
+        assert is_called.wait(60)
         futures[0].wait()
         assert len(said) == 2 and all("a callback of a future cannot wait" in each for each in said), said
 
@@ -760,7 +779,7 @@ def test_a_density_is_checked_when_an_averager_is_made(_):
         again = oktopk_torch.averager(None, "topk_a(k=3)", **how)
         again.load_state_dict(average.state_dict())
         again(torch.ones(8), key="x")
-        assert again.last_step()["selected"] == 4 and again.state_dict()["density"] == 0.5
+        assert again.last_step()["selected"] == 4 and float(again.state_dict()["density"]) == 0.5
     for wrong, words in (("much", "none of oktopk_torch"), (2.0, "(0, 1]"), (0.25, "disagree")):
         refused(words, again.load_state_dict, {**average.state_dict(), "density": wrong if is_last() else 0.5})
     again(torch.ones(8), key="x")
@@ -828,9 +847,12 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     ranks, rank = dist.get_world_size(), dist.get_rank()
     saved = all_gathered(Training(scheme, cap=0.01).steps(0, 3).state.state_dict())
     for before in (1, ranks + 1):  # as if so many had saved
-        states = [{**saved[i % ranks], "ranks": before, "rank": i} for i in range(before)]
+        states = [{**with_bytes(saved[i % ranks], bytes_of(saved[i % ranks]), i), "ranks": before} for i in range(before)]
         again = Training(scheme, cap=0.01)
         refused("other_ranks=True", again.state.load_state_dict, states[0])
+        if before > 1:
+            refused(f"the list has {before - 1} states, and {before} ranks have saved", again.state.load_state_dict, states[:-1],
+                    other_ranks=True)
         again.state.load_state_dict(states, other_ranks=True)
         held = sum(residuals_of(each) for each in states)
         now = sum(of_all_ranks(residuals_of(again.state)))
@@ -839,8 +861,8 @@ def test_a_state_goes_on_with_other_ranks(scheme):
     one = Training(scheme, cap=0.01)
     one.state.load_state_dict({**saved[rank], "ranks": ranks + 1}, other_ranks=True)
     assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of(saved[rank]) * ranks, rtol=1e-5)
-    other = {**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}
-    refused("other parameters", one.state.load_state_dict, [other], other_ranks=True)
+    other = with_bytes(saved[0], bytes_of(oktopk_torch.state(nn.Linear(8, 8)).state_dict()), 0)
+    refused("other parameters", one.state.load_state_dict, [{**other, "ranks": 1}], other_ranks=True)
     nobodys = {**saved[rank], "ranks": 0 if is_last() else ranks + 1}
     refused("none of oktopk_torch", one.state.load_state_dict, nobodys, other_ranks=True)
     short = [without_schemes(each) if is_last() else each for each in states]
@@ -981,7 +1003,7 @@ def test_calls_in_another_order_are_an_error_that_names_them(_):
 
 
 def test_a_state_of_another_rank_is_refused(_):
-    """On every rank, and nothing has changed; a state of before this was saved is read."""
+    """On every rank, and nothing has changed."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     average, again = (oktopk_torch.averager(None, "topk_a(k=1)") for _ in range(2))
     average(torch.arange(10.0) * (rank + 1), key="x")
@@ -992,36 +1014,149 @@ def test_a_state_of_another_rank_is_refused(_):
     refused("would count twice", again.load_state_dict, {**box[0], "ranks": 1}, other_ranks=True)
     refused("other_ranks=True", again.load_state_dict, box * 2)
     assert again.residual_norm() == 0
-    mine = average.state_dict()
-    for saved in (mine, {name: each for name, each in mine.items() if name != "rank"}):
-        again.load_state_dict(saved)
-        assert again.residual_norm() == average.residual_norm() > 0
-    assert list(oktopk_torch.state(nn.Linear(8, 8)).state_dict()["steps"]) == [""]  # a key that a checkpoint of torch takes
+    again.load_state_dict(average.state_dict())
+    assert again.residual_norm() == average.residual_norm() > 0
 
 
-def kept_by_name(saved):
-    """As torch's distributed checkpoint gives it back (from torch 2.2 on that itself): one copy of each name, of any rank."""
-    every = all_gathered(saved)
-    if torch.__version__ < (2, 2):
-        return {name: every[i % len(every)][name] for i, name in enumerate(saved)}
-    from torch.distributed import checkpoint  # that of older releases is not for Python 3.11
-    folder = all_gathered(tempfile.mkdtemp() if is_last() else None)[-1]
-    checkpoint.save(saved, checkpoint_id=folder)
-    found = {**saved, "state": torch.zeros_like(saved["state"])}
-    checkpoint.load(found, checkpoint_id=folder)
+def test_states_that_were_saved_earlier_are_loaded(_):
+    """With the bytes alone, as there were no names of ranks; also on another number of ranks, and before they had numbers."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    average, again = (oktopk_torch.averager(None, "topk_a(k=1)") for _ in range(2))
+    average.set_density(0.3)
+    average(torch.arange(10.0) * (rank + 1), key="x")
+    saved = average.state_dict()
+    earlier = {**saved, "state": bytes_of(saved), "rank": rank, "steps": dict(saved["steps"]),
+               "density": torch.tensor(float(saved["density"]), dtype=torch.float64)}
+    unnumbered = {name: each for name, each in earlier.items() if name != "rank"}
+    for each, how in ((earlier, {}), (unnumbered, {}), ([{**earlier, "rank": i, "ranks": ranks + 1} for i in range(ranks + 1)],
+                                                        {"other_ranks": True})):
+        again.load_state_dict(each, **how)
+        assert again.residual_norm() > 0 and again.density == 0.3
+        if not how:
+            assert again.residual_norm() == average.residual_norm()
+    refused("is of rank 0, and this is rank 1", again.load_state_dict, all_gathered(earlier)[0])
+
+
+def shared_folder():
+    """A new one, which all ranks know."""
+    return pathlib.Path(all_gathered(tempfile.mkdtemp() if is_last() else None)[-1])
+
+
+def test_a_distributed_checkpoint_gives_each_rank_its_own(scheme):
+    """Of the state, and of what `state_dict` gives under a key for each rank; also where a density was set, and by an averager
+    that has had no call. The states of all ranks together have one key."""
+    if torch.__version__ < (2, 2):  # that of older releases is not for Python 3.11
+        return
+    from torch.distributed import checkpoint
+    folder, rank = shared_folder(), dist.get_rank()
+    training, average = Training(scheme).steps(0, 3), oktopk_torch.averager(None, scheme)
+    training.state.set_density(0.2)
+    average(torch.arange(100.0) * (rank + 1), key="x")
+    kept = [training.state, average]
+
+    def given(state, average):
+        return {"state": state, f"state.{rank}": state.state_dict(), "average": average, "all": oktopk_torch.gathered(average)}
+    checkpoint.save(given(*kept), checkpoint_id=folder)
+    again = [Training(scheme).state, oktopk_torch.averager(None, scheme)]
+    read = given(*again)
+    checkpoint.load(read, checkpoint_id=folder)
+    for one, other in zip(kept, again):
+        assert torch.equal(bytes_of(one.state_dict()), bytes_of(other.state_dict())) and one.residual_norm() > 0
+    assert again[0].density == 0.2
+    again[0].load_state_dict(read[f"state.{rank}"])
     dist.barrier()
-    shutil.rmtree(folder, ignore_errors=True)
-    return found
+    if is_last():
+        shutil.rmtree(folder)
 
 
-def test_a_distributed_checkpoint_is_refused(scheme):
-    """On every rank, by the ranks; and nothing has changed."""
-    training = Training(scheme).steps(0, 3)
+def test_states_of_all_ranks_are_one(_):
+    """`gathered` gives each rank its own, also through a file; on another number of ranks the shares; what is none, to one rank
+    or to all, and what a rank cannot save, is an error on all."""
+    rank, ranks, group = dist.get_rank(), dist.get_world_size(), dist.new_group([0])
+    average, again = (oktopk_torch.averager(None, "topk_a(k=1)") for _ in range(2))
+    average(torch.arange(10.0) * (rank + 1), key="x")
+    with unittest.mock.patch.object(oktopk_torch._saving, "_PIECE", 100):  # bytes of a message
+        saved = through_a_file(oktopk_torch.gathered(average).state_dict())
+    assert all(each == len(saved["every"]) == ranks for each in all_gathered(len(saved["every"])))
+    oktopk_torch.gathered(again).load_state_dict(saved)
+    assert torch.equal(*(carried(each)[0]["x"] for each in (average, again)))
+    held = sum(of_all_ranks(carried(average)[0]["x"]))
+    if rank == 0:
+        alone = oktopk_torch.averager(group, "topk_a(k=1)")
+        oktopk_torch.gathered(alone).load_state_dict(saved)
+        assert torch.allclose(carried(alone)[0]["x"] * ranks, held)
+    for nothing in (None, {}, {"every": 1}, {"every": ()}):
+        refused("none of oktopk_torch", oktopk_torch.gathered(again).load_state_dict, nothing if is_last() else saved)
+    refused("takes a state or an averager", oktopk_torch.gathered, torch.nn.Linear(1, 1))
+    with unittest.mock.patch.object(average, "state_dict", side_effect=OSError("no room") if is_last() else None, return_value={}):
+        refused(f"rank {ranks - 1}: OSError('no room')", oktopk_torch.gathered(average).state_dict)
+
+
+def test_a_folder_has_the_states_of_all_ranks(scheme):
+    """They go on to the bit, and on other ranks lose nothing. A save that ends early, on one rank or before the index, leaves the
+    one before; what is missing or damaged is named on every rank, and changes nothing."""
+    rank, ranks, folder = dist.get_rank(), dist.get_world_size(), shared_folder()
+    refused("has no oktopk.json, so no state was saved there", Training(scheme).state.load, folder)
+    training, again = Training(scheme, cap=0.01).steps(0, 3), Training(scheme, cap=0.01)
+    training.state.save(folder / "new")
     before = training.state.state_dict()
-    found = kept_by_name(before)
-    assert all(each["rank"] == found["rank"] for each in all_gathered(found))
-    refused("residuals differ by rank, so each rank saves and loads its own state", training.state.load_state_dict, found)
-    assert torch.equal(training.state.state_dict()["state"], before["state"])
+    again.load(training.saved()[:2] + [again.state.state_dict()])
+    again.state.load(folder / "new", partial=True)
+    again.state.load(str(folder / "new"))
+    for step in range(3, 6):
+        assert training.step(step) == again.step(step)
+    assert torch.equal(training.weights(), again.weights())
+
+    def is_before():
+        again.state.load(folder / "new")
+        return torch.equal(bytes_of(again.state.state_dict()), bytes_of(before))
+    for broken, on, words in ((unittest.mock.patch.object(torch, "save", side_effect=OSError("no room")), ranks - 1, "no room"),
+                              (unittest.mock.patch("os.replace", side_effect=OSError("no right")), ranks - 1, "no right"),
+                              (unittest.mock.patch("pathlib.Path.write_text", side_effect=OSError("no index")), 0, "no index")):
+        with broken if rank == on else contextlib.nullcontext():
+            refused(f"rank {on}: OSError('{words}')", training.state.save, folder / "new")
+        assert is_before()
+    for _ in range(2):
+        training.state.save(folder / "new")
+    assert not is_before()
+    dist.barrier()  # until all have removed theirs
+    assert sorted(each.name.split(".")[1] for each in (folder / "new").iterdir()) == ["json"] + [f"rank{i}" for i in range(ranks)]
+
+    # On rank 0 alone, as one rank; and back.
+    groups = [dist.new_group([each]) for each in range(ranks)]
+    alone = oktopk_torch.state(Training(scheme).ddp.module, scheme, groups[rank])
+    alone.load(folder / "new")
+    assert torch.allclose(residuals_of(alone) * ranks, sum(of_all_ranks(residuals_of(training.state))), rtol=1e-5, atol=1e-7)
+    pair = dist.new_group([0, 1])
+    if ranks > 2 and rank < 2:
+        two = oktopk_torch.state(training.ddp.module, scheme, pair)
+        with unittest.mock.patch.object(torch, "load", side_effect=OSError("unreadable")) if rank == 1 else contextlib.nullcontext():
+            refused("rank 1: ", two.load, folder / "new")
+        two.load(folder / "new")
+    if rank == 0:
+        alone.save(folder / "one")
+        alone.save(folder / "new")  # of fewer ranks, over one of more
+        assert len(list((folder / "new").iterdir())) == 2
+    dist.barrier()
+    again.state.load(folder / "one")
+    assert torch.allclose(sum(of_all_ranks(residuals_of(again.state))), residuals_of(alone) * ranks, rtol=1e-5, atol=1e-7)
+    again.state.save(folder / "new")
+    found = {each.name.split(".")[1]: each for each in (folder / "new").iterdir()}
+    kept = again.state.state_dict()
+    dist.barrier()
+    last = found[f"rank{ranks - 1}"]
+    for spoil, words in ((lambda: last.write_bytes(last.read_bytes()[:100]), f"rank {ranks - 1}: "),
+                         (last.unlink, f"{last} is missing, the state of rank {ranks - 1} of the {ranks} that have saved"),
+                         (lambda: found["json"].write_text("[]"), "oktopk.json is damaged"),
+                         (found["json"].unlink, "has no oktopk.json")):
+        if is_last():
+            spoil()
+        dist.barrier()
+        refused(words, again.state.load, folder / "new")
+    assert torch.equal(bytes_of(again.state.state_dict()), bytes_of(kept))
+    dist.barrier()
+    if is_last():
+        shutil.rmtree(folder)
 
 
 def test_a_state_of_another_memory_format_is_refused(scheme):
@@ -1142,6 +1277,118 @@ def test_a_state_from_before_there_was_a_group_is_made_by_its_first_use(scheme):
         early = oktopk_torch.state(Crossed(), scheme)
         refused("init_process_group first", early.residual_norm)
     assert early.residual_norm() == 0
+
+
+def warnings_of(call):
+    """What oktopk_torch warns of meanwhile."""
+    with warnings.catch_warnings(record=True) as every:
+        warnings.simplefilter("always")
+        call()
+    return [str(each.message) for each in every if "oktopk_torch" in str(each.message)]
+
+
+def test_a_state_that_averages_nothing_says_so(_):
+    """Once, after some steps, and why. One that averages says nothing, nor does one whose gradients add up first."""
+    def trains(called, ddp, steps=8, sync=True):
+        optimizer = torch.optim.SGD(ddp.parameters(), 0.001)
+        with contextlib.nullcontext() if sync else ddp.no_sync():
+            for step in range(steps):
+                move(optimizer, lambda: loss_of(called, step))
+    new = torch.__version__ >= "2"
+
+    def made(registers=None):
+        ddp = DistributedDataParallel(Crossed())
+        state = oktopk_torch.state(ddp)
+        if registers is not None:
+            ddp.register_comm_hook(state if registers else None, oktopk_torch.hook if registers else allreduce_hook)
+        return state, ddp
+    for words, registers, way in (
+            ("it is not registered at the DDP module; oktopk_torch.attach" if new else "the hook was never registered", None, {}),
+            ("another hook or another state (allreduce_hook)" if new else "the hook was never registered", False, {}),
+            ("within no_sync", True, {"sync": False}), ("one of the module inside", True, {"inside": True})):
+        state, ddp = made(registers)
+        called = ddp.module if way.pop("inside", False) else ddp
+        said = warnings_of(lambda: trains(called, ddp, **way))
+        assert len(said) == 1 and words in said[0] and "has made 5 steps" in said[0], (words, said)
+    lone = Crossed()
+    state = oktopk_torch.state(lone)
+    said = warnings_of(lambda: trains(lone, lone))
+    assert len(said) == 1 and "no DDP module has its parameters" in said[0], said
+    state, ddp = made(True)
+
+    def adds_up():
+        optimizer = torch.optim.SGD(ddp.parameters(), 0.001)
+        for step in range(3):
+            with ddp.no_sync():
+                for _ in range(7):
+                    loss_of(ddp, step).backward()
+            loss_of(ddp, step).backward()
+            optimizer.step()
+    assert not warnings_of(adds_up) and state.last_step()["steps"] == 3
+
+
+def test_a_state_that_was_forgotten_says_so(_):
+    """Where an optimizer has steps behind it or was loaded, and the state was not."""
+    makers = {"adamw": lambda p: torch.optim.AdamW(p, 0.001), "momentum": lambda p: torch.optim.SGD(p, 0.001, momentum=0.9),
+              "sgd": lambda p: torch.optim.SGD(p, 0.001), "adagrad": lambda p: torch.optim.Adagrad(p, 0.001)}
+    for name, make in makers.items():
+        for loads_state in (False, True):
+            kept = None
+            for first in (True, False):
+                ddp = DistributedDataParallel(Crossed())
+                optimizer = make(ddp.parameters())
+                if not first and name != "sgd":  # whose state alone tells nothing
+                    optimizer.load_state_dict(kept[0])
+                state = oktopk_torch.attach(ddp)
+                if not first:
+                    optimizer.load_state_dict(kept[0])
+                    if loads_state:
+                        state.load_state_dict(kept[1])
+                said = warnings_of(lambda: [move(optimizer, lambda: loss_of(ddp, step)) for step in range(3)])
+                assert len(said) == (not first and not loads_state), (name, first, said)
+                assert not said or "the state begins with residuals of 0" in said[0]
+                kept = optimizer.state_dict(), state.state_dict()
+
+
+def test_attach_finds_the_ddp_module(scheme):
+    """Inside of what wraps it, and what torch's composable `replicate` makes, before its first pass and after it: with the bits of
+    a state that is registered by hand. Where there is none, or not one, a sentence says what to do."""
+    def wrapped(ddp):
+        return nn.Sequential(nn.Identity(), ddp)
+
+    def replicated(module):
+        from torch.distributed._composable.replicate import replicate
+        return replicate(module, **({"process_group": dist.new_group()} if torch.__version__ >= "2.2" else {}))
+    ways = {"by hand": None, "ddp": DistributedDataParallel, "wrapped": lambda module: wrapped(DistributedDataParallel(module))}
+    if torch.__version__ >= "2.4":
+        ways["compiled"] = lambda module: torch.compile(DistributedDataParallel(module), backend="eager")
+        ways["replicated"] = ways["replicated before"] = replicated
+    found = {}
+    for name, way in ways.items():
+        torch.manual_seed(5)
+        module = Crossed()
+        if way is None:
+            model, state = hooked(module, scheme)
+        else:
+            model = way(module)
+            if name == "replicated before":
+                loss_of(model, 0)
+            state = oktopk_torch.attach(model, scheme)
+        optimizer = torch.optim.SGD(module.parameters(), 0.003)
+        for step in range(4):
+            move(optimizer, lambda: loss_of(model, step))
+        assert state.last_step()["steps"] == 4, name
+        found[name] = weights_of(module)
+        assert torch.equal(found[name], found["by hand"]), name
+    bare, ddp = Crossed(), DistributedDataParallel(Crossed())
+    refused("Crossed has no DDP module in it: attach to what wraps it", oktopk_torch.attach, bare)
+    refused("has no DDP module in it, but there is one around it: attach to what wraps it", oktopk_torch.attach, ddp.module)
+    refused("and not of str", oktopk_torch.attach, "model")
+    refused("has 2 DDP modules in it", oktopk_torch.attach, nn.ModuleList([ddp, DistributedDataParallel(Crossed())]))
+    refused("parameters that the first of them does not reduce", oktopk_torch.attach, nn.ModuleList([ddp, bare]))
+    refused("there is no algorithm", oktopk_torch.attach, ddp, "topk_z")
+    oktopk_torch.attach(ddp, scheme)
+    refused("a DDP module takes one, once", oktopk_torch.attach, ddp, scheme)
 
 
 def test_a_state_is_taken_in_part_on_request(scheme):
@@ -1292,6 +1539,7 @@ def test_fsdp_averages_between_replicas(scheme):
         alone = copy.deepcopy(model)
         for part in (model.middle, model):
             fsdp.fully_shard(part, mesh=mesh["shards"])
+        refused("the module is sharded (FSDP)", oktopk_torch.attach, model)
         for name, module in model.named_modules():
             if isinstance(module, fsdp.FSDPModule):
                 def reduce(gradient, key=name, average=average, calls=calls):

@@ -17,6 +17,7 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/Event.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -453,6 +454,32 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&kernel_of_cpu>());
 }
 
+/// A result that is under way on a stream of its own, as NCCL has it: whoever waits lets the current stream wait.
+class late_work final : public c10d::Work {
+public:
+  late_work(at::Tensor const& result, at::Tensor const& values)
+      : device_(result.device()), values_(values.pin_memory()), done_(c10::DeviceType::PrivateUse1) {
+    c10::Event given(c10::DeviceType::PrivateUse1);
+    given.record(guard().getStream(device_));
+    Stream const own = guard().getStreamFromGlobalPool(device_, false);
+    given.block(own);
+    Stream const before = guard().exchangeStream(own);
+    result.copy_(values_, true);
+    done_.record(own);
+    guard().exchangeStream(before);
+  }
+  bool wait(std::chrono::milliseconds) override {
+    done_.block(guard().getStream(device_));
+    return true;
+  }
+  bool isCompleted() override { return done_.query(); }
+
+private:
+  Device device_;
+  at::Tensor values_;
+  c10::Event done_;
+};
+
 /// What DDP itself does with tensors of the device: by Gloo, which moves copies, with waits of the host.
 class staged final : public c10d::Backend {
 public:
@@ -475,6 +502,20 @@ public:
     auto copies = on_host(tensors);
     std::vector<std::vector<at::Tensor>> every{on_host(results.at(0))};
     return back(gloo_->allgather(every, copies, how), every[0], results[0]);
+  }
+  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& result, at::Tensor& rows,
+                                                      c10d::ReduceScatterOptions const& how) override {
+    at::Tensor given = rows.to(at::kCPU);
+    at::Tensor sums = at::empty(result.sizes(), given.options());
+    gloo_->_reduce_scatter_base(sums, given, how)->wait();
+    return c10::make_intrusive<late_work>(result, sums);
+  }
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& results, at::Tensor& own,
+                                                 c10d::AllgatherOptions const& how) override {
+    at::Tensor given = own.to(at::kCPU);
+    at::Tensor every = at::empty(results.sizes(), given.options());
+    gloo_->_allgather_base(every, given, how)->wait();
+    return c10::make_intrusive<late_work>(results, every);
   }
   c10::intrusive_ptr<c10d::Work> barrier(c10d::BarrierOptions const& how) override { return gloo_->barrier(how); }
 
