@@ -6,8 +6,19 @@ if(NOT OKTOPK_FETCH_KOKKOS STREQUAL "ALWAYS")
   oktopk_find_kokkos()
 endif()
 if(NOT TARGET Kokkos::kokkos AND OKTOPK_FETCH_KOKKOS)
-  oktopk_fetch(Kokkos 4.6.02 baf1ebbe67abe2bbb8bb6aed81b4247d53ae98ab8475e516d9c87e87fa2422ce
-               https://github.com/kokkos/kokkos/releases/download/4.6.02/kokkos-4.6.02.tar.gz)
+  # A part of this build; -DFETCHCONTENT_SOURCE_DIR_KOKKOS=<folder> names sources that are there already.
+  set(version 4.6.02)
+  message(STATUS "oktopk: fetching Kokkos ${version}")
+  include(FetchContent)
+  if(POLICY CMP0135) # date the files by their unpacking
+    cmake_policy(SET CMP0135 NEW)
+  endif()
+  FetchContent_Declare(Kokkos URL_HASH SHA256=baf1ebbe67abe2bbb8bb6aed81b4247d53ae98ab8475e516d9c87e87fa2422ce
+    URL https://github.com/kokkos/kokkos/releases/download/${version}/kokkos-${version}.tar.gz)
+  set(independent ${CMAKE_POSITION_INDEPENDENT_CODE})
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON) # oktopk::engine, which has it inside, is a shared library
+  FetchContent_MakeAvailable(Kokkos)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ${independent})
 endif()
 
 if(NOT TARGET Kokkos::kokkos)

@@ -3,8 +3,7 @@
 
 # Libraries that a program may use beside Kokkos, each with a component of the package. Included by the project and, once
 # installed, by oktopkConfig.cmake.
-set(oktopk_optional_components gloo nccl torch xxhash zfp)
-set(oktopk_gloo_name Gloo)
+set(oktopk_optional_components nccl torch xxhash zfp)
 set(oktopk_torch_name libtorch)
 set(oktopk_nccl_name NCCL)
 set(oktopk_xxhash_name xxHash)
@@ -34,9 +33,8 @@ endfunction()
 
 # oktopk_find_optional(<component>): the target oktopk_<component>_library, where that library is installed.
 #
-# By header and library, not by the package files of the libraries: NCCL has none in all its releases; Gloo's target has no
-# namespace, and more than one project may make it; zfp's wants OpenMP for C, which a project of C++ alone cannot have;
-# Torch's takes seconds, prints a lot and changes CMAKE_CXX_FLAGS.
+# By header and library, not by the package files of the libraries: NCCL has none in all its releases; zfp's wants
+# OpenMP for C, which a project of C++ alone cannot have; Torch's takes seconds, prints a lot and changes CMAKE_CXX_FLAGS.
 # RCCL, for AMD's devices, counts as NCCL.
 #
 # Libraries are sought beside the headers first, and torch where the project has its own: what it has found, or names with
@@ -46,8 +44,6 @@ function(oktopk_find_optional component)
   if(TARGET ${target})
     return()
   endif()
-  set(header_of_gloo gloo/transport/tcp/device.h)
-  set(library_of_gloo gloo)
   set(header_of_nccl nccl.h rccl/rccl.h)
   set(library_of_nccl nccl rccl)
   set(header_of_xxhash xxhash.h) # and no library: all of it is used from the header

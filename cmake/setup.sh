@@ -78,13 +78,10 @@ sign_of() {
     iproute2) echo tc ;;
     libgloo-dev) echo /usr/include/gloo/config.h ;;
     libtorch-dev) echo /usr/include/torch/csrc/api/include/torch/torch.h ;;
-    pybind11-dev) echo '/usr/include/pybind11/pybind11.h' ;;
     pkg-config) echo pkg-config ;;
     python3) echo python3 ;;
     python3-dev) echo '/usr/include/python3*/Python.h' ;;
     python3-torch) echo /usr/lib/python3/dist-packages/torch/__init__.py ;;
-    python3-pip) echo /usr/lib/python3/dist-packages/pip/__init__.py ;;
-    python3-setuptools) echo /usr/lib/python3/dist-packages/setuptools/__init__.py ;;
     python3-venv) echo '/usr/lib/python3.*/ensurepip/__init__.py' ;;
     clang-* | debootstrap | doxygen | git) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;

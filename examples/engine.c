@@ -75,7 +75,7 @@ int main(void) {
   char folder[4096];
   char const* temporary = getenv("TMPDIR");
   int result = EXIT_SUCCESS;
-  snprintf(folder, sizeof folder, "%s/oktopk_XXXXXX", temporary != NULL ? temporary : "/tmp");
+  snprintf(folder, sizeof folder, "%s/oktopk_XXXXXX", temporary != NULL ? temporary : P_tmpdir);
   if (mkdtemp(folder) == NULL) {
     perror(folder);
     return EXIT_FAILURE;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # sh packaging/wheel.sh [--build FOLDER]: builds the wheel of oktopk_torch in dist/: one for every Linux on x86-64 with
-# glibc 2.28 or newer, every Python and every torch. Kokkos, Gloo and the standard library of C++ are inside of the
+# glibc 2.28 or newer, every Python and every torch. Kokkos and the standard library of C++ are inside of the
 # engine, and tools come from PyPI, all pinned: two builds have the same bytes, wherever they run. CMAKE_ARGS in the
 # environment goes to CMake, as -DFETCHCONTENT_SOURCE_DIR_KOKKOS=PATH for sources that are there. Downloads and objects
 # go to build/wheel, or to FOLDER/wheel.

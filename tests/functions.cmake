@@ -169,7 +169,7 @@ function(oktopk_add_unit_tests)
   set(folders ${sources})
   list(TRANSFORM folders REPLACE "/.*" "")
   list(REMOVE_DUPLICATES folders)
-  list(REMOVE_ITEM folders gloo mpi nccl torch)
+  list(REMOVE_ITEM folders mpi nccl tcp torch)
 
   # A test that finds no test case of its name fails, also with Catch2 2: CMake takes a name with a semicolon for two.
   set(never_empty "")
@@ -179,9 +179,6 @@ function(oktopk_add_unit_tests)
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
   set(parts_of_engine oktopk_engine)
-  if(NOT TARGET oktopk::gloo) # its ranks meet over Gloo
-    set(parts_of_engine oktopk::gloo)
-  endif()
 
   foreach(folder IN LISTS folders)
     set(parts ${parts_of_${folder}})

@@ -75,7 +75,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libgloo-dev libxxhash-dev libzfp-dev
+packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libxxhash-dev libzfp-dev
   python3"
 [ "$tiers" = quick ] || packages="$packages pkg-config libtrilinos-kokkos-kernels-dev libopenblas0-pthread libmpich-dev mpich
   libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev zlib1g-dev dataset-fashion-mnist python3-pytest
@@ -159,15 +159,16 @@ run_on_device() {
 }
 
 # wheel_and_torch FOLDER: the wheel of oktopk_torch, and a Python with the torch of PyPI in FOLDER/torch-VERSION. Without PyPI
-# there are neither: then the tests take the package from the sources, and leave out tensors of devices.
+# there are neither: then the tests take the package from the sources, and leave out tensors of devices, and frameworks.
 wheel_and_torch() {
   wheel=
   with_devices=$(cd "$1" && pwd)/torch-2.15.0
-  if ! "$with_devices/bin/python3" -c 'import torch, numpy' 2>/dev/null; then
-    say "Installing torch of PyPI in $with_devices: 5 GB"
+  if ! "$with_devices/bin/python3" -c 'import torch, numpy, lightning, accelerate, transformers, ray, torchft' 2>/dev/null; then
+    say "Installing torch of PyPI in $with_devices: 6 GB"
     python3 -m venv "$with_devices"
-    if ! attended "$with_devices/bin/pip" --disable-pip-version-check --quiet install torch==2.15.0 numpy==2.4.6; then
-      say "PyPI gives no torch here: without the wheel, and without tensors of devices"
+    if ! attended "$with_devices/bin/pip" --disable-pip-version-check --quiet install torch==2.15.0 numpy==2.4.6 lightning==2.6.6 \
+      accelerate==1.15.0 transformers==5.24.0 'ray[train]==2.60.0' torchft-nightly==2026.10.26; then
+      say "PyPI gives no torch here: without the wheel, and without tensors of devices and frameworks"
       rm -rf "$with_devices"
       with_devices=
       return 0
@@ -196,7 +197,7 @@ case $backend-$tiers in
     ;;
   serial-full) say "What --full adds to the quick tests: about $(minutes 16 9) minutes on $(cores) cores" ;;
   serial-*) say "All tests, the quick ones first: about $(minutes 32 12) minutes on $(cores) cores" ;;
-  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 13 6) minutes on $(cores) cores" ;;
+  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 25 7) minutes on $(cores) cores" ;;
   *) say "The tests on another Kokkos: $backend" ;;
 esac
 # shellcheck disable=SC2086

@@ -415,10 +415,10 @@ def show(given):
 
 def built(given):
     """The environment in which Python finds oktopk_torch, and the engine, which is built."""
-    packages = ["openmpi-bin", "iproute2", "dataset-fashion-mnist", "libtorch-dev", "libgloo-dev", "python3-torch",
+    packages = ["openmpi-bin", "iproute2", "dataset-fashion-mnist", "python3-torch",
                 "libopenblas0-pthread",  # the reference BLAS is ten times as slow
                 *([] if given.text else ["bible-kjv", "bible-kjv-text"])]
-    off = (f"-DOKTOPK_ENABLE_{what}=OFF" for what in ("MPI", "EXAMPLES", "BENCHMARKS"))
+    off = (f"-DOKTOPK_ENABLE_{what}=OFF" for what in ("MPI", "TORCH", "EXAMPLES", "BENCHMARKS"))
     folder = programs.built(given, "engine", "oktopk_engine", packages, *programs.RELEASE, "-DOKTOPK_ENABLE_ENGINE=ON", *off)
     return {"PYTHONPATH": str(programs.ROOT / "python"), "OKTOPK_ENGINE": str(folder / "src" / "liboktopk_engine.so")}
 

@@ -212,19 +212,23 @@ void run_bench(Comm comm, command_line const& read, std::string const& note = {}
     if (comm.rank() == 0) {
       std::fputs(read.text.c_str(), stdout);
     }
-#ifdef OKTOPK_BENCH_WITH_XXHASH
-  } else if (read.asked.checked) { // not before the ranks agree: a sealed message cannot meet one without
-    run_checked(comm, read.asked, note);
-#endif
-#ifdef OKTOPK_BENCH_WITH_GLOO
-  } else if (std::is_same_v<Comm, oktopk::mpi_communicator> && read.asked.over_gloo) {
-    if constexpr (std::is_same_v<Comm, oktopk::mpi_communicator>) {
-      run_over_gloo(comm, read.asked, note);
-    }
-#endif
-  } else {
-    bench<Comm>(comm, read.asked, note).run();
+    return;
   }
+#ifdef OKTOPK_BENCH_WITH_XXHASH
+  if (read.asked.checked) { // not before the ranks agree: a sealed message cannot meet one without
+    run_checked(comm, read.asked, note);
+    return;
+  }
+#endif
+#ifdef OKTOPK_BENCH_WITH_MPI
+  if constexpr (std::is_same_v<Comm, oktopk::mpi_communicator>) {
+    if (read.asked.over_tcp) {
+      run_over_tcp(comm, read.asked, note);
+      return;
+    }
+  }
+#endif
+  bench<Comm>(comm, read.asked, note).run();
 }
 
 } // namespace oktopk_bench

@@ -85,7 +85,7 @@ void declare(CLI::App& app, options& asked) {
   oktopk_programs::add_deadline(app, asked.deadline);
   auto* const checked =
       app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");
-  app.add_flag("--over-gloo", asked.over_gloo, "MPI starts the ranks, and Gloo moves what is measured")
+  app.add_flag("--over-tcp", asked.over_tcp, "MPI starts the ranks, and oktopk/tcp.hpp moves what is measured")
       ->excludes(in_process)
       ->excludes(checked);
   app.add_flag("--verify,!--no-verify", asked.verify, "Compare the results with an independent reference (default)");
@@ -141,9 +141,9 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
       read.fault += " " + unknown[i];
     }
   }
-#ifndef OKTOPK_BENCH_WITH_GLOO
-  if (read.asked.over_gloo && read.fault.empty() && read.text.empty()) {
-    read.fault = "this program was built without Gloo, or without MPI: there is no --over-gloo";
+#ifndef OKTOPK_BENCH_WITH_MPI
+  if (read.asked.over_tcp && read.fault.empty() && read.text.empty()) {
+    read.fault = "this program was built without MPI: there is no --over-tcp";
   }
 #endif
 #ifndef OKTOPK_BENCH_WITH_XXHASH

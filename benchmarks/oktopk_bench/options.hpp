@@ -26,7 +26,7 @@ struct options {
   std::optional<int> in_process;
   double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
   bool checked = false;
-  bool over_gloo = false;
+  bool over_tcp = false;
   bool verify = true;
   bool quality = false;
   bool control = false;

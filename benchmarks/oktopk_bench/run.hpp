@@ -31,8 +31,8 @@ void run_checked(oktopk::in_process_communicator comm, options const& asked, std
 #ifdef OKTOPK_BENCH_WITH_MPI
 void run_checked(oktopk::mpi_communicator comm, options const& asked, std::string const& note);
 
-/// The measurements over Gloo, between the ranks of a communicator of MPI, where they have met.
-void run_over_gloo(oktopk::mpi_communicator comm, options const& asked, std::string const& note);
+/// The same over TCP, between ranks that meet over MPI.
+void run_over_tcp(oktopk::mpi_communicator comm, options const& asked, std::string const& note);
 #endif
 
 } // namespace oktopk_bench

@@ -5,6 +5,7 @@
 #include "own_part.hpp"
 
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/integers.hpp>
 
@@ -32,17 +33,14 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   std::vector<contribution> parts;
   part.append_contributions(begin, end, parts);
   auto const use = oktopk::phase::control;
-  typename Comm::request one;
-  oktopk::detail::cancel_on_unwind const guard(comm, one);
-  auto const ends = [&](typename Comm::request started) {
-    one = std::move(started);
-    comm.wait_all(std::span(&one, 1));
-  };
-  std::uint64_t count = parts.size(); // travels ahead: not every receiver is told the size of a message
-  auto const bytes_of_count = std::span(&count, 1);
+  space const exec;
+  oktopk::detail::message_group<Comm> messages; // a size travels ahead where its receiver is not told it
+  oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
   if (comm.rank() != 0) {
-    ends(comm.isend(std::as_bytes(bytes_of_count), 0, use));
-    ends(comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use));
+    messages.reset(1);
+    messages.send(std::as_writable_bytes(std::span(parts)), 0, use);
+    messages.start(exec, comm);
+    messages.wait_all(comm);
     return;
   }
   sums.clear();
@@ -50,10 +48,12 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   // A rank says at most once of an entry what it gave and took back and, of rounded ones, two numbers more.
   parts.resize(static_cast<std::size_t>((sums.rounded() ? 4 : 2) * (end - begin)));
   for (int rank = 1; rank < comm.size(); ++rank) {
-    ends(comm.irecv(std::as_writable_bytes(bytes_of_count), rank, use));
-    auto const received = std::span(parts).first(static_cast<std::size_t>(count));
-    ends(comm.irecv(std::as_writable_bytes(received), rank, use));
-    sums.add(std::span<contribution const>(received));
+    messages.reset(1);
+    messages.receive(std::as_writable_bytes(std::span(parts)), rank, use);
+    messages.start(exec, comm);
+    messages.wait_all(comm);
+    auto const arrived = static_cast<std::size_t>(messages.bytes(0)) / sizeof(contribution);
+    sums.add(std::span<contribution const>(parts).first(arrived));
   }
 }
 

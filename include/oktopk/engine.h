@@ -99,9 +99,6 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_abi(void);
 /** The version of oktopk, such as "0.2.0". The text lives as long as the program. */
 OKTOPK_ENGINE_API char const* oktopk_engine_version(void);
 
-/** 1 where a group may have several ranks, since the library was built with Gloo; else 0. */
-OKTOPK_ENGINE_API int32_t oktopk_engine_has_sockets(void);
-
 /** The sentence of the last function that has failed on this thread; empty where none has. The engine's, until the next
  * function fails on this thread. */
 OKTOPK_ENGINE_API char const* oktopk_engine_last_error(void);
@@ -244,8 +241,9 @@ typedef struct oktopk_engine_arrival {
   double density;      /**< in (0, 1]: the share of values that is selected */
 
   int32_t zero_on_error; /**< 1: the values are 0 where the call fails, so that who goes on applies nothing */
-  /** Called once, on the thread of the group: the values are averages, or `code` is not 0 and `sentence` says why. The
-   * text lives until it returns. Must not wait for the engine; may start calls. Null: nobody hears of it. */
+  /** Called once: the values are averages, or `code` is not 0 and `sentence` says why. The text lives until it returns.
+   * On a second thread of the group, behind the callbacks of earlier calls, so it holds up no sum. Must not wait for
+   * the engine; may start calls. Null: nobody hears of it. */
   void (*done)(void* user, int32_t code, char const* sentence);
   void* user; /**< given to `done` */
 } oktopk_engine_arrival;
@@ -261,8 +259,8 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_arrive(oktopk_engine_averager* averager,
  */
 OKTOPK_ENGINE_API int32_t oktopk_engine_average(oktopk_engine_averager* averager, oktopk_engine_arrival const* arrival);
 
-/** Waits until all calls that have come are done. Not collective; errors of these calls are told by their `done` alone.
- */
+/** Waits until all calls that have come are done, and have called back. Not collective; errors of these calls are told
+ * by their `done` alone. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_wait(oktopk_engine_averager* averager);
 
 /** Notes that the backward pass of the last step has ended now, for the figures. Returns at once. Not collective. */
@@ -282,6 +280,10 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_undo(oktopk_engine_averager* averager);
  * state. In the middle of a step those of the state before it. `made` gets an object that the caller frees. Waits for
  * calls under way. Not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_save(oktopk_engine_averager* averager, oktopk_engine_blob** made);
+
+/** The same from before the last step, where `undo` goes back to; after a step that has failed, or was undone, that of
+ * now. Not collective: for a program that gives up a group of which some ranks are gone, and goes on in another one. */
+OKTOPK_ENGINE_API int32_t oktopk_engine_save_before_step(oktopk_engine_averager* averager, oktopk_engine_blob** made);
 
 /** The bytes, which the blob owns; null and 0 for a null pointer. */
 OKTOPK_ENGINE_API void const* oktopk_engine_blob_data(oktopk_engine_blob const* blob);

@@ -66,7 +66,7 @@ def build(folder):
     os.environ.update(PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", ZIG_GLOBAL_CACHE_DIR=cache,
                       ZIG_LOCAL_CACHE_DIR=cache, _PYTHON_HOST_PLATFORM=PLATFORM,
                       SOURCE_DATE_EPOCH="315532800")  # 1980-01-01, the first day that an archive can name
-    # Kokkos and Gloo name their files in what they throw. The last map counts where one folder is in the other.
+    # Kokkos names its files in what it throws. The last map counts where one folder is in the other.
     flags = ("-g0 -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden "
              + shlex.join([f"-ffile-prefix-map={ROOT}=oktopk", f"-ffile-prefix-map={folder}=build"]))
     bin_folder = folder / "bin"
@@ -75,7 +75,7 @@ def build(folder):
         "CMAKE_RANLIB": bin_folder / "ranlib", "CMAKE_C_FLAGS": flags, "CMAKE_CXX_FLAGS": flags,
         "CMAKE_SHARED_LINKER_FLAGS": "-Wl,--gc-sections -s",
         "CMAKE_EXE_LINKER_FLAGS": "-s",  # of CMake's own checks: zig builds its libc++ anew for another kind of link
-        "OKTOPK_FETCH_KOKKOS": "ALWAYS", "OKTOPK_FETCH_GLOO": "ALWAYS",
+        "OKTOPK_FETCH_KOKKOS": "ALWAYS",
         "FETCHCONTENT_SOURCE_DIR_KOKKOS": kokkos(folder), "CMAKE_CXX_STANDARD": "20",
         "Kokkos_ENABLE_LIBDL": "OFF",  # loads tools for measurements, and would be that of this machine
         "CMAKE_DISABLE_FIND_PACKAGE_Git": "ON"}  # Kokkos would write down the commit of a repository around it

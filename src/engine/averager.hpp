@@ -191,6 +191,9 @@ public:
     return detail::checkpoint_of(is_open_ ? engine_->state_before_step() : engine_->state());
   }
 
+  /// The same from before the last step, where `undo` goes back to; of a step that has failed, or was undone, that of now.
+  std::vector<char> save_before_step() { return detail::checkpoint_of(engine_->state_before_step()); }
+
   /// Collective; the residuals of all `saved` add up. An `error` on every rank if a rank has a fault or the states do
   /// not fit; then nothing has changed.
   void load(std::vector<std::span<char const>> const& saved, tensor_loading const& how) {

@@ -18,10 +18,6 @@ namespace oktopk::detail {
 
 namespace {
 
-struct no_pause {
-  no_pause() {} // NOLINT(modernize-use-equals-default): a const one needs it
-};
-
 constexpr char const* usual_caller = "oktopk_engine";
 thread_local std::string last_error;
 
@@ -174,7 +170,7 @@ struct group_state {
   std::string caller;
   int rank;
   int size;
-  posted<transport, no_pause> on;
+  posted<transport> on;
 
 private:
   inline static std::atomic<std::uintptr_t> last_key{0};
@@ -206,6 +202,7 @@ struct oktopk_engine_averager {
   virtual void set_density(double density) = 0;
   virtual void undo() = 0;
   virtual std::vector<char> save() = 0;
+  virtual std::vector<char> save_before_step() = 0;
   virtual void load(std::vector<std::span<char const>> const& states, tensor_loading const& how) = 0;
   virtual std::pair<std::vector<std::string>, std::vector<std::int64_t>> tensors() = 0;
   virtual std::vector<std::string> schemes() = 0;
@@ -233,9 +230,7 @@ public:
   void arrive(tensor_arrival what) override {
     on_.post([given = std::move(what)](averager& to) { to.arrive(given); });
   }
-  void wait() override {
-    on_.run([] {});
-  }
+  void wait() override { on_.wait(); }
   void backward_ended() override {
     on_.post([when = std::chrono::steady_clock::now()](averager& to) { to.backward_ended(when); });
   }
@@ -247,6 +242,9 @@ public:
   }
   std::vector<char> save() override {
     return on_.run([&] { return on_.object().save(); });
+  }
+  std::vector<char> save_before_step() override {
+    return on_.run([&] { return on_.object().save_before_step(); });
   }
   void load(std::vector<std::span<char const>> const& states, tensor_loading const& how) override {
     on_.run([&] { on_.object().load(states, how); });
@@ -268,7 +266,7 @@ public:
   }
 
 private:
-  posted<averager, no_pause> on_;
+  posted<averager> on_;
 };
 
 template <gradient_value Value>
@@ -399,7 +397,6 @@ template <class Done>
 void start(oktopk_engine_averager& on, oktopk_engine_arrival const& given, Done const& done) {
   tensor_arrival made = arrival_of(given, on.lengths);
   made.done = [done, buffer = made.buffer, zeroes = given.zero_on_error != 0](std::exception_ptr const& why) {
-    launch_unlock const lent; // callbacks run here
     if (why && zeroes && buffer.data != nullptr) {
       fill(buffer, 0);
     }
@@ -446,10 +443,6 @@ int32_t oktopk_engine_abi(void) {
 
 char const* oktopk_engine_version(void) {
   return oktopk::version();
-}
-
-int32_t oktopk_engine_has_sockets(void) {
-  return has_sockets() ? 1 : 0;
 }
 
 char const* oktopk_engine_last_error(void) {
@@ -561,11 +554,15 @@ int32_t oktopk_engine_arrive(oktopk_engine_averager* averager, oktopk_engine_arr
   char const* const function = "oktopk_engine_arrive";
   return with(averager, function, [&](auto& on) {
     auto const given = read(arrival, arrival_defaults(), function);
-    start(on, given, [done = given.done, user = given.user, caller = on.of->caller](std::exception_ptr const& why) {
-      if (done != nullptr) {
-        done(user, why ? code_of(why) : OKTOPK_ENGINE_OK, why ? text_of(why, caller).c_str() : "");
-      }
-    });
+    worker& by = on.of->on.on_thread(); // which lives longer than the averager
+    start(on, given,
+          [&by, done = given.done, user = given.user, caller = on.of->caller](std::exception_ptr const& why) {
+            if (done != nullptr) {
+              by.tell([done, user, caller, why] {
+                done(user, why ? code_of(why) : OKTOPK_ENGINE_OK, why ? text_of(why, caller).c_str() : "");
+              });
+            }
+          });
   });
 }
 
@@ -602,6 +599,14 @@ int32_t oktopk_engine_save(oktopk_engine_averager* averager, oktopk_engine_blob*
   return with(averager, function, [&](auto& on) {
     place(made, function) = nullptr;
     *made = new oktopk_engine_blob{on.save()};
+  });
+}
+
+int32_t oktopk_engine_save_before_step(oktopk_engine_averager* averager, oktopk_engine_blob** made) {
+  char const* const function = "oktopk_engine_save_before_step";
+  return with(averager, function, [&](auto& on) {
+    place(made, function) = nullptr;
+    *made = new oktopk_engine_blob{on.save_before_step()};
   });
 }
 

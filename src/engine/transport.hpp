@@ -27,9 +27,6 @@ struct transport {
   std::function<void(error const& why)> abort; ///< for any thread: ends a wait of `comm` that is under way
 };
 
-/// False: only a rank alone has a transport.
-bool has_sockets() noexcept;
-
 /// Collective: waits until all ranks have come.
 transport meet(group_terms const& terms);
 

@@ -24,11 +24,13 @@
 
 namespace oktopk::detail {
 
-/// The one thread that does all work of a group of ranks, in the order in which it came, and what it works on.
+/// The one thread that does all work of a group of ranks, in the order in which it came, what it works on, and a second
+/// thread that tells the program what has ended: callbacks may wait for a lock, as that of an interpreter, while sums go
+/// on.
 ///
-/// Each group has its own, so that averages of several groups end in whatever order each rank starts them, as the calls
-/// of Gloo do. Jobs of two threads hold the launch lock with a Kokkos that two threads must not use at once; whoever
-/// waits for messages gives it back.
+/// Each group has its own, so that averages of several groups end in whatever order each rank starts them. Jobs of two
+/// threads hold the launch lock with a Kokkos that two threads must not use at once; whoever waits for messages gives it
+/// back.
 class worker {
 public:
   /// A job throws nothing.
@@ -42,14 +44,22 @@ public:
     });
   }
 
-  bool runs_here() const { return thread_.runs_here(); }
+  /// For jobs: calls the program back, behind what was told before.
+  void tell(std::function<void()> what) { teller_.submit(std::move(what)); }
 
-  void wait() { thread_.wait(); }
+  bool runs_here() const { return thread_.runs_here() || teller_.runs_here(); }
+
+  /// For jobs that have come, and for what they tell.
+  void wait() {
+    thread_.wait();
+    teller_.wait();
+  }
 
   std::map<void const*, std::shared_ptr<void>> all; ///< averagers and communicators; for jobs alone
   std::atomic<int> users{0};                        ///< as many of them; 0: the thread is free for another group
 
 private:
+  communication_thread teller_;
   communication_thread thread_; // the last: its work uses the others
 };
 
@@ -203,8 +213,8 @@ private:
   inline static bool are_shut_down_ = false;
 };
 
-/// An object on a worker's thread, which owns it. A `Pause` exists while the caller waits.
-template <class Object, class Pause>
+/// An object on a worker's thread, which owns it.
+template <class Object>
 class posted {
 public:
   /// `make()` gives a shared pointer, on the worker's thread; what it throws is thrown here. `of` has a user for it.
@@ -246,13 +256,19 @@ public:
     running_workers::expect(caller_, true);
     auto const task = std::make_shared<std::packaged_task<std::invoke_result_t<Job>()>>(job);
     auto result = task->get_future();
-    [[maybe_unused]] Pause const pause;
     worker_.post([task] { (*task)(); });
     return result.get();
   }
 
+  /// Until the jobs that have come are done, those of other objects of the group, too, and have told it.
+  void wait() const {
+    running_workers::expect(caller_, true);
+    worker_.wait();
+  }
+
   /// For jobs.
   Object& object() const { return *on_; }
+  worker& on_thread() const { return worker_; }
   std::string const& caller() const { return caller_; }
 
 private:

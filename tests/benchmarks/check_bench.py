@@ -108,6 +108,23 @@ def test_checked_messages(tmp_path, tool, ranks):
         assert float(checked["words_sent_max"]) == float(plain["words_sent_max"]) + 16 * messages
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_over_tcp(tmp_path, monkeypatch, mpi_program, ranks):
+    """The same results, verified, in as many messages."""
+    accumulators, patterns = write_inputs(tmp_path, full_of_ties, ranks, 2001, 2, 5)
+    rows = {}
+    for name, more in (("mpi", []), ("tcp", ["--over-tcp"])):
+        mpi_program.succeed(ranks, "--algorithm", "ok_topk,dense", "--input", patterns, "--k", 40, "--dump", tmp_path / name,
+                            "--csv", tmp_path / f"{name}.csv", *more)
+        check_exact(tmp_path / name, accumulators, 40)
+        rows[name] = [int(row["messages_sent_max"]) for row in read_rows(tmp_path / f"{name}.csv")]
+    assert rows["tcp"][0] == rows["mpi"][0]
+    if ranks > 1:  # so it is sockets that these messages go over
+        monkeypatch.setenv("GLOO_SOCKET_IFNAME", "eth987")
+        refused = mpi_program.run(ranks, *PLAIN, "--over-tcp")
+        assert refused.returncode != 0 and "'eth987' is neither a network interface" in refused.stderr
+
+
 @pytest.mark.parametrize("tool", ["in process", "mpi"], indirect=True)
 @pytest.mark.parametrize("ranks, codec, share", [
     (4, "codec=bfloat16", 0.5),

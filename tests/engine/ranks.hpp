@@ -171,9 +171,10 @@ oktopk_engine_arrival arrival_of(std::vector<Value>& values, std::vector<std::in
   return arrival;
 }
 
-inline std::vector<char> saved(oktopk_engine_averager* averager) {
+inline std::vector<char> saved(oktopk_engine_averager* averager,
+                               decltype(oktopk_engine_save)* save = oktopk_engine_save) {
   oktopk_engine_blob* blob = nullptr;
-  must(oktopk_engine_save(averager, &blob));
+  must(save(averager, &blob));
   auto const* const begin = static_cast<char const*>(oktopk_engine_blob_data(blob));
   std::vector<char> bytes(begin, begin + oktopk_engine_blob_size(blob));
   oktopk_engine_blob_free(blob);

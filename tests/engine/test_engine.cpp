@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <random>
@@ -575,6 +576,35 @@ TEST_CASE("a step that is undone leaves no trace") {
   CHECK(unlike(nothing, OKTOPK_ENGINE_BAD_STATE, "there is no step to take back") == "");
 }
 
+TEST_CASE("one rank alone saves what undo would go back to") {
+  auto const expect = [](bool holds, char const* what) {
+    if (!holds) {
+      throw std::runtime_error(what);
+    }
+  };
+  CHECK(fault_on(2, [&](oktopk_engine_group* group) {
+          bool const is_first = oktopk_engine_group_rank(group) == 0; // the other one takes no part
+          auto const averager = made_on(group, averager_of("topk_a(density=0.05)"));
+          auto const step = [&](int seed) {
+            auto values = gradient<float>(length, is_first ? 0 : 1, seed);
+            auto const arrival = arrival_of(values, "w");
+            must(oktopk_engine_average(averager.get(), &arrival));
+          };
+          auto const before_step = [&] { return saved(averager.get(), oktopk_engine_save_before_step); };
+          auto const fresh = saved(averager.get());
+          expect(before_step() == fresh, "before the first step");
+          step(1);
+          step(2);
+          auto const after = saved(averager.get());
+          auto const before = is_first ? before_step() : after;
+          expect(saved(averager.get()) == after, "all is as it was");
+          must(oktopk_engine_undo(averager.get()));
+          if (is_first) {
+            expect(before != after && before == saved(averager.get()) && before == before_step(), "after undo");
+          }
+        }) == "");
+}
+
 TEST_CASE("what is wrong on one rank is an error on all, with one sentence") {
   auto const average = [](auto const& change) {
     return heard_on(3, [&](oktopk_engine_group* group) {
@@ -681,7 +711,7 @@ TEST_CASE("a call that this rank alone can judge fails at once") {
   CHECK((figures.ranks == 77 && figures.steps == 0));
 }
 
-TEST_CASE("a callback hears of the end on the thread of the group, and cannot wait there") {
+TEST_CASE("a callback hears of the end on a thread of the group, and cannot wait there") {
   struct told {
     oktopk_engine_averager* on;
     std::thread::id thread;
@@ -715,6 +745,24 @@ TEST_CASE("a callback hears of the end on the thread of the group, and cannot wa
         }) == "");
 }
 
+TEST_CASE("a callback that takes its time holds up no sum") {
+  CHECK(fault_on(2, [](oktopk_engine_group* group) {
+          auto const averager = made_on(group, averager_of("topk_a(density=0.5)"));
+          std::promise<void> is_summed;
+          auto summed = is_summed.get_future();
+          std::vector<float> first{1, 2};
+          std::vector<float> second{3, 4};
+          auto held = arrival_of(first, "a");
+          held.user = &summed;
+          held.done = [](void* user, std::int32_t, char const*) { static_cast<std::future<void>*>(user)->wait(); };
+          auto const other = arrival_of(second, "b");
+          must(oktopk_engine_arrive(averager.get(), &held));
+          must(oktopk_engine_average(averager.get(), &other));
+          is_summed.set_value();
+          must(oktopk_engine_wait(averager.get()));
+        }) == "");
+}
+
 TEST_CASE("an averager that is freed in the middle of a step tells its calls") {
   std::atomic<int> code{-1};
   CHECK(fault_on(1, [&](oktopk_engine_group* group) {
@@ -732,7 +780,8 @@ TEST_CASE("an averager that is freed in the middle of a step tells its calls") {
           must(oktopk_engine_wait(averager.get()));
           CHECK(code == -1);
           averager.reset();
-          must(oktopk_engine_group_set_time_limit(group, 1)); // behind it, on the same thread
+          auto const behind = made_on(group, options);
+          must(oktopk_engine_wait(behind.get()));
           CHECK(code == OKTOPK_ENGINE_LENGTH_MISMATCH);
         }) == "");
 }

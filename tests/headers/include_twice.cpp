@@ -3,9 +3,6 @@
 #include OKTOPK_HEADER
 #include OKTOPK_HEADER
 
-#if defined(GLOO_ERROR_MSG) && !defined(OKTOPK_HEADERS_OF_gloo)
-#error "includes Gloo, which only oktopk/gloo.hpp may"
-#endif
 #if defined(MPI_VERSION) && !defined(OKTOPK_HEADERS_OF_mpi)
 #error "includes mpi.h, which only oktopk/mpi.hpp and what lies in oktopk/mpi may"
 #endif

@@ -197,7 +197,9 @@ TEST_CASE_ON_ALL_RANKS("a device's memory is within reach only where the library
   CHECK_FALSE(mpi_takes_memory_of(device_family::cuda));
 #elif defined(MPIX_GPU_SUPPORT_CUDA)
   CHECK(mpi_takes_memory_of(device_family::cuda) == (MPIX_Query_cuda_support() == 1));
+#if defined(MPIX_GPU_SUPPORT_HIP) // Intel MPI has none
   CHECK(mpi_takes_memory_of(device_family::hip) == (MPIX_Query_hip_support() == 1));
+#endif
 #endif
 }
 

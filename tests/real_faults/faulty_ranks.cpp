@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Ranks of MPI, or of Gloo (OKTOPK_TESTS_OVER_GLOO), that call an algorithm again and again and write down what happens to
+// Ranks of MPI, or over TCP (OKTOPK_TESTS_OVER_TCP), that call an algorithm again and again and write down what happens to
 // them, for real_faults.py, which kills, stops and slows them. Each event is a line of its own in the file of its rank.
 
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/integers.hpp>
-#ifdef OKTOPK_TESTS_OVER_GLOO
-#include <oktopk/gloo.hpp>
+#ifdef OKTOPK_TESTS_OVER_TCP
+#include <oktopk/tcp.hpp>
 #else
 #include <oktopk/mpi.hpp>
 #endif
@@ -198,16 +198,16 @@ int main(int argc, char** argv) {
   app.add_flag("--checked", how.is_checked, "with a digest of each message");
   CLI11_PARSE(app, argc, argv);
 
-#ifndef OKTOPK_TESTS_OVER_GLOO
+#ifndef OKTOPK_TESTS_OVER_TCP
   MPI_Init(&argc, &argv);
 #endif
   Kokkos::initialize(argc, argv);
   bool good = false;
   {
-#ifdef OKTOPK_TESTS_OVER_GLOO
+#ifdef OKTOPK_TESTS_OVER_TCP
     auto comm =
-        oktopk::gloo_communicator::rendezvous(std::filesystem::path(std::getenv("STORE")).parent_path(), "faulty",
-                                              std::atoi(std::getenv("RANK")), std::atoi(std::getenv("WORLD_SIZE")));
+        oktopk::tcp_communicator::rendezvous(std::filesystem::path(std::getenv("STORE")).parent_path(), "faulty",
+                                             std::atoi(std::getenv("RANK")), std::atoi(std::getenv("WORLD_SIZE")));
 #else
     auto comm = oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD);
 #endif
@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
   std::_Exit(0); // MPICH 4.0 over UCX may wait in MPI_Finalize for connections that were never used
 #endif
   Kokkos::finalize();
-#ifndef OKTOPK_TESTS_OVER_GLOO
+#ifndef OKTOPK_TESTS_OVER_TCP
   MPI_Finalize();
 #endif
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Real faults of real ranks: processes of MPI, or of Gloo, that are killed, stopped, slowed down, end early or have no memory.
+"""Real faults of real ranks: processes of MPI, or over TCP, that are killed, stopped, slowed down, end early or have no memory.
 
 Each run starts faulty_ranks under Open MPI or MPICH, or by start_ranks.py, with the option that lets the other ranks live on,
 draws who misbehaves and when, and checks afterwards: every survivor has an error within 1.5 times the deadline, or all
@@ -38,11 +38,11 @@ LIVES_ON = {
     "openmpi from 5 on": ["--runtime-options", "recoverable,continuous,error-nonzero-status=0", "--oversubscribe", "--mca",
                           "mpi_yield_when_idle", "1"],
     "mpich": ["-disable-auto-cleanup"],
-    "gloo": ["--recoverable"],
+    "tcp": ["--recoverable"],
 }
 # MPICH's launcher kills all ranks where one ends by a signal, so that one is to end by a status.
 RANK = {"openmpi": [], "mpich": ["sh", "-c", 'trap "" USR1; "$0" "$@" || exit 9'],
-        "gloo": []}
+        "tcp": []}
 # Memory that UCX shares with a rank that is gone ends the others; with MPICH 5 it is TCP that can end a survivor.
 ENVIRONMENT = {"mpich": {"UCX_TLS": "tcp,self"}}
 MARK = "OKTOPK_REAL_FAULT"  # in the environment of every process of a run

@@ -7,7 +7,7 @@ set(VCPKG_BUILD_TYPE release) # headers alone
 
 # The targets for MPI, zfp and the others are made where the package is used; a feature brings what one needs.
 vcpkg_cmake_configure(SOURCE_PATH "${source}"
-  OPTIONS -DOKTOPK_ENABLE_GLOO=OFF -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_NCCL=OFF -DOKTOPK_ENABLE_TORCH=OFF
+  OPTIONS -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_NCCL=OFF -DOKTOPK_ENABLE_TORCH=OFF
           -DOKTOPK_ENABLE_XXHASH=OFF -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_CATALOGUE=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/oktopk)

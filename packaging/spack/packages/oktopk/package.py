@@ -22,7 +22,6 @@ class Oktopk(CMakePackage):
 
     version("main", branch="main")
 
-    variant("gloo", default=False, description="Depend on Gloo, for oktopk/gloo.hpp")
     variant("mpi", default=True, description="Depend on MPI, for oktopk/mpi.hpp")
     variant("nccl", default=False, description="Depend on NCCL, for oktopk/nccl.hpp")
     variant("torch", default=False, description="Depend on PyTorch, for oktopk/torch.hpp")
@@ -33,7 +32,6 @@ class Oktopk(CMakePackage):
         depends_on("cxx", type="build")
     depends_on("cmake@3.16:", type="build")
     depends_on("kokkos@3.4:")
-    depends_on("gloo", when="+gloo")
     depends_on("mpi@3:", when="+mpi")
     depends_on("nccl@2:", when="+nccl")
     depends_on("py-torch@1.13:+distributed", when="+torch")
@@ -47,7 +45,6 @@ class Oktopk(CMakePackage):
 
     def cmake_args(self):
         return [
-            self.define_from_variant("OKTOPK_ENABLE_GLOO", "gloo"),
             self.define_from_variant("OKTOPK_ENABLE_MPI", "mpi"),
             self.define_from_variant("OKTOPK_ENABLE_NCCL", "nccl"),
             self.define_from_variant("OKTOPK_ENABLE_TORCH", "torch"),

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Algorithms over Gloo: the sums of MPI's and the in-process ranks, and calls that one rank leaves in the middle.
+// Algorithms over TCP: the sums of MPI's and the in-process ranks, and calls that one rank leaves in the middle.
 
-#include "gloo/ranks.hpp"
+#include "tcp/ranks.hpp"
 
 #include "support/caught.hpp"
 #include "support/instances.hpp"
@@ -23,9 +23,9 @@ namespace {
 using E = host_execution;
 
 /// A communicator whose n-th operation fails on one rank: a send, a receive or a wait.
-class failing : public oktopk::communicator_decorator<oktopk::gloo_communicator> {
+class failing : public oktopk::communicator_decorator<oktopk::tcp_communicator> {
 public:
-  failing(oktopk::gloo_communicator inner, int operation)
+  failing(oktopk::tcp_communicator inner, int operation)
       : communicator_decorator(std::move(inner)), left_(std::make_shared<int>(operation)) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
@@ -72,12 +72,12 @@ std::vector<kept_update> calls(Comm comm, std::string const& text) {
 
 } // namespace
 
-TEST_CASE("algorithms over Gloo give what they give over ranks of one process, also dense and automatic ones") {
+TEST_CASE("algorithms over TCP give what they give over ranks of one process, also dense and automatic ones") {
   on_all_ranks([] {
     for (std::string const text : {"ok_topk", "topk_a", "gtopk", "topk_dsa", "dense", "automatic"}) {
       INFO(text);
-      auto const over_gloo = calls(connected(), text);
-      CHECK(over_gloo.size() == 2);
+      auto const over_tcp = calls(connected(), text);
+      CHECK(over_tcp.size() == 2);
       if (text != "dense" && text != "automatic") { // of which the first adds in another order, and the second measures
         std::vector<kept_update> here;
         oktopk::in_process::run(world_size(), [&](oktopk::in_process_communicator comm) {
@@ -91,14 +91,14 @@ TEST_CASE("algorithms over Gloo give what they give over ranks of one process, a
           }
         });
         for (std::size_t call = 0; call < 2; ++call) {
-          CHECK(difference(over_gloo[call], here[call]) == "");
+          CHECK(difference(over_tcp[call], here[call]) == "");
         }
       }
     }
   });
 }
 
-TEST_CASE("whichever operation of a rank fails over Gloo, all others hear of it, and new connections work") {
+TEST_CASE("whichever operation of a rank fails over TCP, all others hear of it, and new connections work") {
   on_several_ranks([] {
     auto const expected = calls(connected(), "ok_topk");
     int failures = 0;

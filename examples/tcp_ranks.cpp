@@ -4,12 +4,12 @@
 // Ranks over TCP without MPI: processes that any launcher has started, on one machine or on several, and that meet in a
 // folder which all of them see. On each machine:
 //
-//   ./gloo_ranks <folder> <rank> <number of ranks>
+//   ./tcp_ranks <folder> <rank> <number of ranks>
 //
 // Without arguments the program starts four ranks of its own and fails when one of them gets a wrong sum.
 
 #include <oktopk/allreduce.hpp>
-#include <oktopk/gloo.hpp>
+#include <oktopk/tcp.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 
 bool sums_are_right(std::filesystem::path const& folder, int rank, int ranks) {
   Kokkos::ScopeGuard const kokkos;
-  auto comm = oktopk::gloo_communicator::rendezvous(folder, "first", rank, ranks);
+  auto comm = oktopk::tcp_communicator::rendezvous(folder, "first", rank, ranks);
   using space = Kokkos::DefaultExecutionSpace;
   oktopk::ok_topk allreduce(space(), comm, {.length = 10000, .k = 100});
   Kokkos::View<float*> const gradient("gradient", 10000);

@@ -5,7 +5,7 @@
 #include "support/numbered_ranks.hpp"
 #include "support/same_everywhere.hpp"
 
-#include <oktopk/gloo.hpp>
+#include <oktopk/tcp.hpp>
 
 #include <cstdlib>
 
@@ -23,7 +23,7 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
   if (world_size() == 1) {
     return {mine};
   }
-  auto const store = oktopk::gloo_store::in_folder(folder(), std::chrono::minutes(2));
+  auto const store = oktopk::rendezvous_store::in_folder(folder(), std::chrono::minutes(2));
   std::string const key = "text." + std::to_string(calls++) + ".of.";
   store.set(key + std::to_string(world_rank()), mine);
   std::vector<std::string> texts;
@@ -34,10 +34,10 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
 }
 
 /// New connections of all ranks. Collective.
-inline oktopk::gloo_communicator connected(oktopk::gloo_options how = {std::chrono::minutes(1), {"127.0.0.1"}}) {
+inline oktopk::tcp_communicator connected(oktopk::tcp_options how = {std::chrono::minutes(1), {"127.0.0.1"}}) {
   static int made = 0;
-  return oktopk::gloo_communicator::rendezvous(folder(), "world." + std::to_string(made++), world_rank(), world_size(),
-                                               how);
+  return oktopk::tcp_communicator::rendezvous(folder(), "world." + std::to_string(made++), world_rank(), world_size(),
+                                              how);
 }
 
 /// Runs a test on all ranks; what one of them throws fails it on every rank. Collective.

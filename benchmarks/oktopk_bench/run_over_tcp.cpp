@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifdef OKTOPK_BENCH_WITH_GLOO
+#ifdef OKTOPK_BENCH_WITH_MPI
 #include "bench.hpp"
 #include "run.hpp"
 
 #include "programs/options.hpp"
 
-#include <oktopk/gloo.hpp>
 #include <oktopk/mpi.hpp>
+#include <oktopk/tcp.hpp>
 
 #include <map>
 #include <numeric>
@@ -17,8 +17,8 @@
 namespace oktopk_bench {
 namespace {
 
-// Where the ranks leave their addresses: each sets one key, and then asks for those of all.
-class exchange {
+// Where the ranks leave their addresses: each sets one key, and then asks for those of the others.
+class address_book {
 public:
   void set(std::string const& key, std::string const& bytes) { mine_ = key + '\n' + bytes; }
 
@@ -54,13 +54,13 @@ private:
 
 } // namespace
 
-void run_over_gloo(oktopk::mpi_communicator comm, options const& asked, std::string const& note) {
-  exchange addresses;
-  oktopk::gloo_store const store{.set = [&](auto const& key, auto const& bytes) { addresses.set(key, bytes); },
-                                 .get = [&](auto const& key) { return addresses.get(key); }};
-  auto over = oktopk::gloo_communicator::rendezvous(store, "oktopk_bench", comm.rank(), comm.size());
+void run_over_tcp(oktopk::mpi_communicator comm, options const& asked, std::string const& note) {
+  address_book addresses;
+  oktopk::rendezvous_store const store{.set = [&](auto const& key, auto const& bytes) { addresses.set(key, bytes); },
+                                       .get = [&](auto const& key) { return addresses.get(key); }};
+  auto over = oktopk::tcp_communicator::rendezvous(store, "oktopk_bench", comm.rank(), comm.size());
   oktopk_programs::set_deadline(over, asked.deadline);
-  bench<oktopk::gloo_communicator>(over, asked, note).run();
+  bench<oktopk::tcp_communicator>(over, asked, note).run();
 }
 
 } // namespace oktopk_bench
