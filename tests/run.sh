@@ -164,19 +164,22 @@ wheel_and_torch() {
   wheel=
   with_devices=$(cd "$1" && pwd)/torch-2.15.0
   if ! "$with_devices/bin/python3" -c 'import torch, numpy, lightning, accelerate, transformers, ray, torchft' 2>/dev/null; then
-    say "Installing torch of PyPI in $with_devices: 6 GB"
+    say "Installing torch of PyPI in $with_devices, 6 GB, while the wheel is built"
     python3 -m venv "$with_devices"
-    if ! attended "$with_devices/bin/pip" --disable-pip-version-check --quiet install torch==2.15.0 numpy==2.4.6 lightning==2.6.6 \
-      accelerate==1.15.0 transformers==5.24.0 'ray[train]==2.60.0' torchft-nightly==2026.10.26; then
-      say "PyPI gives no torch here: without the wheel, and without tensors of devices and frameworks"
+    if ! attended "$with_devices/bin/pip" --disable-pip-version-check --quiet install numpy==2.4.6; then
+      say "PyPI gives no packages here: without the wheel, and without tensors of devices and frameworks"
       rm -rf "$with_devices"
       with_devices=
       return 0
     fi
+    "$with_devices/bin/pip" --disable-pip-version-check --quiet install torch==2.15.0 numpy==2.4.6 lightning==2.6.6 \
+      accelerate==1.15.0 transformers==5.24.0 'ray[train]==2.60.0' torchft-nightly==2026.10.26 &
+    installing=$!
   fi
   rm -rf dist
   attended sh packaging/wheel.sh --build "$1"
   wheel=$(pwd)/$(ls dist/*.whl)
+  [ -z "${installing:-}" ] || wait "$installing" || fail "torch of PyPI could not be installed in $with_devices"
 }
 
 choose_builds "$folder"
