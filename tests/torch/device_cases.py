@@ -238,12 +238,12 @@ def freed(_):
     while not future.done():
         time.sleep(0.001)
     del tensor, future
-    is_held, end, taken = _devices.Streams.hold.__name__ != "<lambda>", time.monotonic() + 30, []
-    while len(taken) < 4 or (is_held and at not in [each.data_ptr() for each in taken] and time.monotonic() < end):
+    left_out, end, taken = _devices.Streams.hold.__name__ == "<lambda>", time.monotonic() + 30, []
+    while not taken or (left_out and at not in [each.data_ptr() for each in taken] and time.monotonic() < end):
         time.sleep(0.05)  # the engine's thread lets it go, too
         torch.accelerator.current_stream(0).synchronize()  # it may go to another tensor now
         taken += [torch.full((length,), 5.0, device=FIRST) for _ in range(4)]
-    assert not is_held or at in [each.data_ptr() for each in taken]
+    assert not left_out or at in [each.data_ptr() for each in taken]
     torch.pretended.synchronize(0)
     return [each.cpu()[:1000] for each in taken[-4:]]
 
