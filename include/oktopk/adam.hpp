@@ -2,26 +2,41 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// Adam over a sparse allreduce, as the paper trains BERT (section 5.1).
+/// AdamW over a sparse allreduce: on sums of directions, or of gradients as the paper trains BERT (section 5.1).
 
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/second_moments.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace oktopk {
 
+/// What the residual of `adam` holds.
+enum class adam_residual {
+  directions, ///< gradients over the root of their second moment: what waits has been divided
+  gradients   ///< as they are: averages are divided, as the paper does
+};
+
 namespace detail {
 
-/// Options of `adam`; the same on all ranks. The defaults are the paper's for BERT.
+/// Options of `adam`; the same on all ranks. The defaults are the paper's for BERT, but for the residual.
 struct adam_options {
   double learning_rate = 2e-4;
-  double beta1 = 0.9;   ///< decay of the mean of averages, in [0, 1)
-  double beta2 = 0.999; ///< decay of the mean of their squares, in [0, 1)
+  std::optional<double> beta1{}; ///< decay of the mean of averages, in [0, 1); none: 0.9 for gradients, 0 for directions
+  double beta2 = 0.999;          ///< decay of the mean of squares, in [0, 1)
   double epsilon = 1e-8;
   double weight_decay = 0.01; ///< decoupled: a step scales the weights by 1 - learning rate * this
+  adam_residual residual = adam_residual::directions;
+  /// For directions: the dimensions of the tensors that lie one after the other in the vector. None: second moments are of
+  /// each value, and of each rank alone.
+  tensor_shapes shapes{};
   error_feedback_options feedback{};
+
+  bool has_directions() const { return residual == adam_residual::directions; }
+  double decay_of_mean() const { return beta1.value_or(has_directions() ? 0 : 0.9); }
 
   /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
@@ -29,10 +44,94 @@ struct adam_options {
     if (!is_finite_magnitude(learning_rate) || !is_finite_magnitude(weight_decay)) {
       return "learning rate and weight decay must be finite and not negative";
     }
-    if (!decays(beta1) || !decays(beta2)) {
+    if (!decays(decay_of_mean()) || !decays(beta2)) {
       return "beta1 and beta2 must be in [0, 1)";
     }
+    if (has_directions() && (decay_of_mean() != 0 || feedback.momentum != 0)) {
+      return "directions that have waited are averages already, so they take no beta1 and no momentum "
+             "(adam_residual::gradients does)";
+    }
+    if (!has_directions() && !shapes.empty()) {
+      return "only directions take shapes";
+    }
     return is_finite_magnitude(epsilon) && epsilon > 0 ? "" : "epsilon must be positive and finite";
+  }
+};
+
+template <class Gradient, gradient_value Value>
+struct square_overflow_search {
+  Gradient gradient;
+  Value scale;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
+    Value const value = scale * static_cast<Value>(gradient(i));
+    if (magnitude_bits(value * value) >= infinity_bits<Value> && i < lowest) {
+      lowest = i;
+    }
+  }
+};
+
+/// Directions by second moments of each value, which are not written yet: a step may fail.
+template <class Vector, class Gradient, gradient_value Value>
+struct own_direction_accumulation {
+  Value const* residual;
+  Value* accumulator;
+  Vector squares;
+  Gradient gradient;
+  Value scale;
+  Value kept;
+  Value beta2;
+  Value correction;
+  Value epsilon;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    Value const value = scale * static_cast<Value>(gradient(i));
+    Value const square = beta2 * squares(i) + (1 - beta2) * value * value;
+    // What overflows is left to the allreduce, which names the entry.
+    accumulator[i] = magnitude_bits(square) >= infinity_bits<Value>
+                         ? square
+                         : kept * residual[i] + value / (std::sqrt(square) * correction + epsilon);
+  }
+};
+
+template <class Vector, class Gradient, gradient_value Value>
+struct own_squares_advance {
+  Vector squares;
+  Gradient gradient;
+  Value scale;
+  Value beta2;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    Value const value = scale * static_cast<Value>(gradient(i));
+    squares(i) = beta2 * squares(i) + (1 - beta2) * value * value;
+  }
+};
+
+template <class Weights, gradient_value Value>
+struct weight_scaling {
+  Weights weights;
+  Value kept;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { weights(i) *= kept; }
+};
+
+/// Where all second moments are of one rank alone.
+template <gradient_value Value>
+struct no_factor {
+  KOKKOS_INLINE_FUNCTION Value operator()(std::int64_t) const { return 1; }
+};
+
+template <class Indices, class Values, class Weights, class Factor, gradient_value Value>
+struct direction_application {
+  Indices indices;
+  Values values;
+  Weights weights;
+  Factor factor;
+  Value rate; ///< over the number of ranks
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const index = static_cast<std::int64_t>(indices(i));
+    weights(index) -= rate * values(i) / factor(index);
   }
 };
 
@@ -82,14 +181,22 @@ struct adam_application {
 
 } // namespace detail
 
-/// Data-parallel Adam over any gradient allreduce: sparse allreduce of the gradients, with error feedback, and Adam on
-/// the averages (paper, section 5.1; Kingma and Ba, ICLR 2015; weight decay apart from the gradients as in Loshchilov
-/// and Hutter, ICLR 2019).
+/// Data-parallel Adam over any gradient allreduce, with error feedback (Kingma and Ba, ICLR 2015; weight decay apart from
+/// the gradients as in Loshchilov and Hutter, ICLR 2019).
 ///
-/// Gradients are accumulated as they are: Adam divides by their size, so the learning rate stays outside. Holds two
-/// vectors of the gradient's length beside those of `error_feedback`, and one for averages. A step that throws leaves
-/// weights, moments and residual as they were. An average whose square would make the mean of squares overflow is an
-/// `error` (non_finite) on every rank. Everything runs on the allreduce's instance of the execution space.
+/// By default the residual is of **directions** u = g / (sqrt(v) + epsilon). The second moments v are of rows and columns
+/// of the tensors in `shapes` (Adafactor; Shazeer and Stern, ICML 2018), the same on all ranks by one dense sum of them in
+/// each step: `rabenseifner` on the host, of rows + columns of each matrix and the length of each vector. The selection is
+/// of residual * v^(1/4): a move of an entry gains its square times sqrt(v). A step moves the weights at the update's
+/// indices alone, by sums / P, and has no momentum, since what has waited is averaged already. With density 1 it is Adam
+/// with such moments and beta1 = 0. Without shapes each value has a moment of this rank's gradients, nothing is exchanged
+/// for it, and the selection is of the residual. Holds the vectors of `error_feedback`, and one more without shapes.
+///
+/// With `adam_residual::gradients` it is the paper's form (section 5.1): gradients are accumulated as they are, and Adam
+/// runs on the averages. Holds three vectors beside those of `error_feedback`.
+///
+/// A step that throws leaves weights, moments and residual as they were. A square that makes a mean of squares overflow
+/// is an `error` (non_finite) on every rank. Everything runs on the allreduce's instance of the execution space.
 template <gradient_allreduce Allreduce>
 class adam {
   using feedback_type = error_feedback<Allreduce>;
@@ -106,8 +213,8 @@ public:
   struct state_type : feedback_type::state_type {
     double learning_rate = 0;
     std::int64_t steps = 0;
-    std::vector<value_type> mean;
-    std::vector<value_type> mean_of_squares;
+    std::vector<value_type> mean;            ///< of averages; empty with directions
+    std::vector<value_type> mean_of_squares; ///< with shapes: those of rows and columns
 
     /// For `save` and `load`.
     static std::string type_name() { return "adam over " + Allreduce::state_type::type_name(); }
@@ -123,15 +230,30 @@ public:
   };
 
   /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that are wrong or differ.
-  adam(Allreduce& allreduce, detail::adam_options const& how)
-      : feedback_(allreduce, how.feedback), how_(how), mean_(vector("oktopk::adam::mean")),
-        mean_of_squares_(vector("oktopk::adam::mean_of_squares")),
-        average_(vector("oktopk::adam::average", Kokkos::WithoutInitializing)) {
+  adam(Allreduce& allreduce, detail::adam_options const& how) : feedback_(allreduce, how.feedback), how_(how) {
     agreement terms("adam");
     terms.note(fault::option_out_of_range, problem_of(how));
-    terms.fact("learning rate", how.learning_rate).fact("beta1", how.beta1).fact("beta2", how.beta2);
-    terms.fact("epsilon", how.epsilon).fact("weight decay", how.weight_decay).fact("length", allreduce.length());
-    terms.check_on(allreduce.comm());
+    if (!how.shapes.empty()) {
+      terms.note(fault::option_out_of_range, detail::problem_of(how.shapes, allreduce.length()));
+    }
+    terms.fact("learning rate", how.learning_rate).fact("beta1", how.decay_of_mean()).fact("beta2", how.beta2);
+    terms.fact("epsilon", how.epsilon).fact("weight_decay", how.weight_decay).fact("length", allreduce.length());
+    terms.fact("directions", how.has_directions()).fact("shapes", how.shapes.size());
+    detail::fnv1a shapes;
+    for (auto const& shape : how.shapes) {
+      shapes.add(shape.data(), shape.size() * sizeof(std::int64_t));
+      shapes.add("x", 1);
+    }
+    terms.fact("digest of the shapes", shapes.value()).check_on(allreduce.comm());
+    if (!how.shapes.empty()) {
+      moments_.emplace(feedback_.execution(), how.shapes);
+    } else {
+      mean_of_squares_ = vector("oktopk::adam::mean_of_squares");
+    }
+    if (!how.has_directions()) {
+      mean_ = vector("oktopk::adam::mean");
+      average_ = vector("oktopk::adam::average", Kokkos::WithoutInitializing);
+    }
   }
 
   double learning_rate() const { return how_.learning_rate; }
@@ -148,6 +270,7 @@ public:
   }
 
   Allreduce& allreduce() { return feedback_.allreduce(); }
+  /// Of directions, each times its v^(1/4), or of gradients. Valid until the next step.
   const_vector_type residual() const { return feedback_.residual(); }
 
   /// One iteration. Collective. `weights` and `gradient` are rank-1 views of `length()` values that the execution space
@@ -156,6 +279,9 @@ public:
     requires detail::accumulator_view<Weights, value_type, execution_space> &&
              detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
+    if (how_.has_directions()) {
+      return step_by_directions<Weights, Gradient>(weights, gradient);
+    }
     feedback_.expect_length(weights, gradient);
     update_type const& update = feedback_(gradient);
     feedback_.average(update, average_);
@@ -168,7 +294,8 @@ public:
 
   /// A copy of all that one step hands to the next.
   state_type state() const {
-    return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_), on_host(mean_of_squares_)};
+    return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_),
+            moments_ ? moments_->state() : on_host(mean_of_squares_)};
   }
 
   /// Continues from a saved state. Collective; an `error` on every rank if the state does not fit or the moments
@@ -177,19 +304,26 @@ public:
     agreement terms("adam::restore");
     auto const& squares = saved.mean_of_squares;
     bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
-    if (!detail::fits(saved.mean, mean_) || !detail::fits(squares, mean_of_squares_) || is_negative ||
+    auto const count = moments_ ? static_cast<std::size_t>(moments_->size()) : mean_of_squares_.extent(0);
+    if (!detail::fits(saved.mean, mean_) || squares.size() != count || !detail::are_finite(squares) || is_negative ||
         saved.steps < 0 || saved.steps > std::numeric_limits<std::int64_t>::max() / 2 ||
         !detail::is_finite_magnitude(saved.learning_rate)) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     detail::fnv1a moments;
     moments.add(saved.mean.data(), saved.mean.size() * sizeof(value_type));
-    moments.add(squares.data(), squares.size() * sizeof(value_type));
+    if (moments_ || !how_.has_directions()) { // else they are of this rank alone
+      moments.add(squares.data(), squares.size() * sizeof(value_type));
+    }
     terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps);
     terms.fact("digest of the moments", moments.value()).check_on(allreduce().comm());
     feedback_.restore(saved);
+    if (moments_) {
+      moments_->restore(squares);
+    } else {
+      Kokkos::deep_copy(feedback_.execution(), mean_of_squares_, detail::host_view(squares));
+    }
     Kokkos::deep_copy(feedback_.execution(), mean_, detail::host_view(saved.mean));
-    Kokkos::deep_copy(feedback_.execution(), mean_of_squares_, detail::host_view(saved.mean_of_squares));
     detail::fence(feedback_.execution(), "oktopk::adam::restore");
     steps_ = saved.steps;
     how_.learning_rate = saved.learning_rate;
@@ -205,10 +339,99 @@ private:
   static std::string problem_of(options const& how) {
     std::vector<std::string> const sentences = {
         how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
-        detail::value_fault<value_type>("epsilon", how.epsilon), detail::decay_fault<value_type>("beta1", how.beta1),
+        detail::value_fault<value_type>("epsilon", how.epsilon),
+        detail::decay_fault<value_type>("beta1", how.decay_of_mean()),
         detail::decay_fault<value_type>("beta2", how.beta2)};
     auto const said = std::find_if(sentences.begin(), sentences.end(), [](auto const& each) { return !each.empty(); });
     return said == sentences.end() ? "" : *said;
+  }
+
+  template <class Weights, class Gradient>
+  update_type const& step_by_directions(Weights const& weights, Gradient const& gradient) {
+    auto& comm = allreduce().comm();
+    auto const& exec = feedback_.execution();
+    std::int64_t const next = steps_ + 1;
+    std::int64_t const wrong = wrong_length(weights, gradient);
+    auto scale = value_type(1);
+    if (wrong < 0) { // a norm that is not finite is left to those who look for the entry
+      scale = static_cast<value_type>(
+          static_cast<double>(norm_.factor_to(exec, gradient, how_.feedback.clip_norm)));
+    } else if (!moments_) {
+      feedback_.fail_on_all(wrong);
+    }
+    if (moments_ && !moments_->advance(comm, wrong < 0 ? &gradient : nullptr, scale, how_.beta2)) {
+      refuse(gradient, scale, wrong);
+    }
+    auto const number = [](double of) { return static_cast<value_type>(of); };
+    double const kept = how_.feedback.residual_decay;
+    double const correction = 1 / std::sqrt(1 - std::pow(how_.beta2, next));
+    update_type const& update = feedback_.accumulate([&](value_type const* residual, value_type* accumulator) {
+      if (moments_) {
+        moments_->accumulate(residual, gradient, scale, kept, how_.beta2, how_.epsilon, next, accumulator);
+      } else {
+        Kokkos::parallel_for("oktopk::adam::accumulate", range(size()),
+                             detail::own_direction_accumulation<vector_type, Gradient, value_type>{
+                                 residual, accumulator, mean_of_squares_, gradient, scale, number(kept),
+                                 number(how_.beta2), number(correction), number(how_.epsilon)});
+      }
+    });
+    steps_ = next;
+    if (double const remains = 1 - how_.learning_rate * how_.weight_decay; remains != 1) {
+      Kokkos::parallel_for("oktopk::adam::decay", range(size()),
+                           detail::weight_scaling<Weights, value_type>{weights, number(remains)});
+    }
+    if (moments_) {
+      moments_->keep();
+      apply_directions(update, weights, moments_->factor());
+    } else {
+      Kokkos::parallel_for("oktopk::adam::advance", range(size()),
+                           detail::own_squares_advance<vector_type, Gradient, value_type>{
+                               mean_of_squares_, gradient, scale, number(how_.beta2)});
+      apply_directions(update, weights, detail::no_factor<value_type>());
+    }
+    detail::fence(exec, "oktopk::adam::step");
+    return update;
+  }
+
+  template <class Weights, class Factor>
+  void apply_directions(update_type const& update, Weights const& weights, Factor const& factor) {
+    auto const indices = update.indices();
+    auto const values = update.values();
+    auto const rate = static_cast<value_type>(how_.learning_rate / allreduce().comm().size());
+    Kokkos::parallel_for("oktopk::adam::apply", range(indices.extent(0)),
+                         detail::direction_application<decltype(indices), decltype(values), Weights, Factor, value_type>{
+                             indices, values, weights, factor, rate});
+  }
+
+  // The length of the vector that has another one than the allreduce; negative if neither has.
+  template <class Weights, class Gradient>
+  std::int64_t wrong_length(Weights const& weights, Gradient const& gradient) {
+    for (std::size_t const each : {gradient.extent(0), weights.extent(0)}) {
+      if (static_cast<std::int64_t>(each) != allreduce().length()) {
+        return static_cast<std::int64_t>(each);
+      }
+    }
+    return -1;
+  }
+
+  // After statistics that are not finite: the ranks tell each other whose fault it is.
+  template <class Gradient>
+  [[noreturn]] void refuse(Gradient const& gradient, value_type scale, std::int64_t wrong) {
+    agreement terms("adam");
+    if (wrong >= 0) {
+      terms.note(fault::length_mismatch, "a vector of " + std::to_string(wrong) + " values where there are " +
+                                             std::to_string(allreduce().length()));
+    } else {
+      std::int64_t first = 0;
+      Kokkos::parallel_reduce("oktopk::adam::find_overflow", range(size()),
+                              detail::square_overflow_search<Gradient, value_type>{gradient, scale},
+                              Kokkos::Min<std::int64_t>(first));
+      if (first < allreduce().length()) {
+        terms.note(fault::non_finite, "the square of the gradient at index " + std::to_string(first) + " is not finite");
+      }
+    }
+    terms.check_on(allreduce().comm());
+    throw error(fault::non_finite, "adam: the sum of the ranks' squares is not finite");
   }
 
   // An infinite mean of squares would freeze its weight for ever. All ranks find the same index: averages and moments
@@ -237,11 +460,11 @@ private:
         mean_of_squares_,
         average_,
         weights,
-        as_value(how_.beta1),
+        as_value(how_.decay_of_mean()),
         as_value(how_.beta2),
         as_value(how_.epsilon),
         as_value(1 - how_.learning_rate * how_.weight_decay),
-        as_value(how_.learning_rate / (1 - std::pow(how_.beta1, steps_))),
+        as_value(how_.learning_rate / (1 - std::pow(how_.decay_of_mean(), steps_))),
         as_value(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)))};
     Kokkos::parallel_for("oktopk::adam::apply", range(mean_.extent(0)), kernel);
   }
@@ -259,9 +482,11 @@ private:
   feedback_type feedback_;
   options how_;
   std::int64_t steps_ = 0;
-  vector_type mean_;
-  vector_type mean_of_squares_;
+  vector_type mean_;            // empty with directions, as the average
+  vector_type mean_of_squares_; // empty with shapes
   vector_type average_;
+  std::optional<detail::second_moments<execution_space, value_type>> moments_; // with shapes
+  detail::norm_in_order<execution_space, value_type> norm_;
 };
 
 } // namespace oktopk

@@ -136,13 +136,18 @@ public:
     if (auto const length = static_cast<std::int64_t>(gradient.extent(0)); length != allreduce_->length()) {
       fail_on_all(length);
     }
-    if (!detail::same_instance(callers_, exec_)) {
-      detail::fence(callers_, "oktopk::error_feedback::caller");
-    }
-    update_type const& update = call<Gradient>(gradient, scale, withheld, clipped);
-    keep_rest(update, withheld);
-    swap_vectors(); // commits: the accumulator becomes the residual
-    return update;
+    wait_for_caller();
+    return committed(call<Gradient>(gradient, scale, withheld, clipped), withheld);
+  }
+
+  /// One iteration with an accumulator that the caller makes: `make(residual, accumulator)`, both pointers to `length()`
+  /// values, enqueues kernels on `execution()` that write the second from the first. Collective, and all else is as with
+  /// a gradient. Of the options only the hook counts here. For optimizers whose residual is not of gradients.
+  template <std::invocable<value_type const*, value_type*> Make>
+  update_type const& accumulate(Make const& make) {
+    wait_for_caller();
+    make(static_cast<value_type const*>(residual_.data()), accumulator_.data());
+    return committed(call_hooked(), {});
   }
 
   /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
@@ -214,6 +219,18 @@ public:
   }
 
 private:
+  void wait_for_caller() const {
+    if (!detail::same_instance(callers_, exec_)) {
+      detail::fence(callers_, "oktopk::error_feedback::caller");
+    }
+  }
+
+  update_type const& committed(update_type const& update, std::span<detail::entry_range const> withheld) {
+    keep_rest(update, withheld);
+    swap_vectors(); // the accumulator becomes the residual
+    return update;
+  }
+
   [[noreturn]] void fail(detail::fault_report const& why) {
     allreduce_->fail(why);
     throw error(why.code, "error_feedback: a rank made this call fail");
@@ -337,6 +354,10 @@ private:
       detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + begin, end - begin,
                          value_type(0));
     }
+    return call_hooked();
+  }
+
+  update_type const& call_hooked() {
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");
       try {

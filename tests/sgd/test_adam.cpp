@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Adam on averages: the arithmetic of the paper's algorithm in plain loops, restart to the bit, options that are
+// Adam on averages of gradients: the arithmetic of the paper's algorithm in plain loops, restart to the bit, options that are
 // refused.
 
 #include "sgd/gradients.hpp"
@@ -26,11 +26,12 @@ constexpr int ranks = 3;
 constexpr int iterations = 6;
 
 constexpr auto* gradient_of = &correlated_gradient<length, ranks>;
+constexpr auto gradients = oktopk::adam_residual::gradients;
 
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gradient") {
-  oktopk::adam<any>::options const how{.learning_rate = 0.01, .weight_decay = 0.1};
+  oktopk::adam<any>::options const how{.learning_rate = 0.01, .weight_decay = 0.1, .residual = gradients};
   any allreduce = over(comm, "dense", {.length = length});
   oktopk::adam optimizer(allreduce, how);
   auto const size = static_cast<std::size_t>(length);
@@ -69,8 +70,8 @@ TEST_CASE("Adam over a sparse allreduce: weights are equal on all ranks, and a r
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     any one = over(comm, "ok_topk", {.length = length, .k = 30});
     any other = over(comm, "ok_topk", {.length = length, .k = 30});
-    oktopk::adam going_on(one, {});
-    oktopk::adam resumed(other, {.learning_rate = 1});
+    oktopk::adam going_on(one, {.residual = gradients});
+    oktopk::adam resumed(other, {.learning_rate = 1, .residual = gradients});
     auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
     auto const again = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
     for (int t = 0; t < iterations; ++t) {
@@ -110,13 +111,15 @@ TEST_CASE("options of Adam that make no sense, or differ, are an error on every 
   refuse({.learning_rate = 1e39}, fault::option_out_of_range); // infinite as a float
   refuse({.weight_decay = std::numeric_limits<double>::infinity()}, fault::option_out_of_range);
   refuse({.feedback = {.momentum = 2}}, fault::option_out_of_range);
+  refuse({.residual = gradients, .shapes = {{700}}}, fault::option_out_of_range);
+  refuse({.residual = gradients}, fault::ranks_disagree);
   refuse({.learning_rate = 1e-3}, fault::ranks_disagree);
 }
 
 TEST_CASE_ON(comm, ranks,
              "an average whose square overflows is named on every rank, nothing has changed, and training goes on") {
   any allreduce = over(comm, "ok_topk", {.length = length, .k = 30});
-  oktopk::adam optimizer(allreduce, {.feedback = {.momentum = 0.5}});
+  oktopk::adam optimizer(allreduce, {.residual = gradients, .feedback = {.momentum = 0.5}});
   auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
   optimizer.step(weights, to_view(gradient_of(comm.rank(), 0)));
   auto const before = optimizer.state();
@@ -144,7 +147,7 @@ TEST_CASE_ON(comm, ranks,
 TEST_CASE_ON(comm, ranks,
              "weights of a wrong length, or a damaged state, are an error on every rank, and nothing has changed") {
   any allreduce = over(comm, "ok_topk", {.length = length, .k = 30});
-  oktopk::adam optimizer(allreduce, {});
+  oktopk::adam optimizer(allreduce, {.residual = gradients});
   auto const gradient = to_view(gradient_of(comm.rank(), 0));
   auto const wrong = comm.rank() == 1 ? length + 1 : length;
   auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(wrong)));

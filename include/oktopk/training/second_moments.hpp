@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/workspace.hpp>
+#include <oktopk/dense/rabenseifner.hpp>
+#include <oktopk/training/feedback.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+// Means of squared gradients by the rows and columns of matrices, the same on all ranks: what `adam` divides by before
+// the residual takes a gradient. Row and column statistics are Adafactor's (Shazeer and Stern, ICML 2018, section 3).
+namespace oktopk::detail {
+
+/// Dimensions of the tensors that lie one after the other in a vector.
+using tensor_shapes = std::vector<std::vector<std::int64_t>>;
+
+/// A tensor as a matrix: its first dimension and the rest. One that has a single row or column is a row, and has a
+/// statistic for each value.
+struct matrix_place {
+  std::int64_t begin = 0; ///< of its values in the vector
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t statistics = 0;  ///< the place of its first one: one a row, unless there is one row, then one a column
+  std::int64_t tiles = 0;       ///< the number of the first one
+  std::int64_t row_sums = 0;    ///< the place of its sums of a tile's rows: for each row, of each tile
+  std::int64_t column_sums = 0; ///< the same of columns: for each row of tiles, of each column
+
+  KOKKOS_INLINE_FUNCTION bool has_row_statistics() const { return rows > 1; }
+  KOKKOS_INLINE_FUNCTION std::int64_t column_statistics() const { return statistics + (rows > 1 ? rows : 0); }
+};
+
+/// The sentence that says what is wrong with shapes of a vector of `length` values; empty if nothing is.
+inline std::string problem_of(tensor_shapes const& shapes, std::int64_t length) {
+  std::int64_t left = length;
+  for (std::vector<std::int64_t> const& shape : shapes) {
+    std::int64_t values = 1;
+    for (std::int64_t const each : shape) {
+      if (each < 0) {
+        return "a shape has a dimension of " + std::to_string(each);
+      }
+      values = each != 0 && values > left / each ? left + 1 : values * each; // more than are left, however many
+    }
+    if (values > left) {
+      return "the shapes have more values than the vector, which has " + std::to_string(length);
+    }
+    left -= values;
+  }
+  return left == 0 ? ""
+                   : "the shapes have " + std::to_string(length - left) + " values, and the vector " +
+                         std::to_string(length);
+}
+
+/// The last place that begins at `position` or before it, by that member.
+KOKKOS_INLINE_FUNCTION matrix_place const& place_of(matrix_place const* places, std::int64_t count,
+                                                    std::int64_t matrix_place::*begin, std::int64_t position) {
+  std::int64_t low = 0;
+  std::int64_t high = count;
+  while (high - low > 1) {
+    std::int64_t const middle = (low + high) / 2;
+    (places[middle].*begin <= position ? low : high) = middle;
+  }
+  return places[low];
+}
+
+/// The rows and columns of a matrix that one thread reads: threads of a device must be many, and a core keeps the sums of
+/// its columns in its first cache.
+template <execution_space E>
+struct tile {
+  static constexpr std::int64_t rows = is_device<E> ? 16 : 64;
+  static constexpr std::int64_t columns = is_device<E> ? 64 : 1024;
+
+  KOKKOS_INLINE_FUNCTION static std::int64_t down(std::int64_t count) { return (count + rows - 1) / rows; }
+  KOKKOS_INLINE_FUNCTION static std::int64_t across(std::int64_t count) { return (count + columns - 1) / columns; }
+};
+
+/// Writes the sums of squares of a tile's rows and columns.
+template <execution_space E, class Gradient, gradient_value Value>
+struct tile_squares {
+  matrix_place const* places;
+  std::int64_t count; ///< of places
+  Gradient gradient;
+  Value scale;
+  Value* row_sums;
+  Value* column_sums;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const {
+    matrix_place const& of = place_of(places, count, &matrix_place::tiles, number);
+    std::int64_t const across = tile<E>::across(of.columns);
+    std::int64_t const down = (number - of.tiles) / across;
+    std::int64_t const right = (number - of.tiles) % across;
+    std::int64_t const first_row = down * tile<E>::rows;
+    std::int64_t const first_column = right * tile<E>::columns;
+    std::int64_t const rows = of.rows - first_row < tile<E>::rows ? of.rows - first_row : tile<E>::rows;
+    std::int64_t const columns =
+        of.columns - first_column < tile<E>::columns ? of.columns - first_column : tile<E>::columns;
+    Value* const sums = column_sums + of.column_sums + down * of.columns + first_column;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      sums[column] = 0;
+    }
+    constexpr int lanes = 8; // which a compiler adds at once
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::int64_t const begin = of.begin + (first_row + row) * of.columns + first_column;
+      Value parts[lanes] = {};
+      std::int64_t column = 0;
+      for (; column + lanes <= columns; column += lanes) {
+        for (int lane = 0; lane < lanes; ++lane) {
+          Value const square = square_at(begin + column + lane);
+          sums[column + lane] += square;
+          parts[lane] += square;
+        }
+      }
+      for (; column < columns; ++column) {
+        Value const square = square_at(begin + column);
+        sums[column] += square;
+        parts[0] += square;
+      }
+      if (of.has_row_statistics()) {
+        row_sums[of.row_sums + (first_row + row) * across + right] =
+            ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION Value square_at(std::int64_t i) const {
+    Value const value = scale * static_cast<Value>(gradient(i));
+    return value * value;
+  }
+};
+
+/// Advances a statistic by the mean of squares of its row or column.
+template <execution_space E, gradient_value Value>
+struct statistic_advance {
+  matrix_place const* places;
+  std::int64_t count;
+  Value const* row_sums;
+  Value const* column_sums;
+  Value const* now;
+  Value* next;
+  Value beta2;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    matrix_place const& of = place_of(places, count, &matrix_place::statistics, i);
+    bool const is_row = i < of.column_statistics();
+    std::int64_t const number = i - (is_row ? of.statistics : of.column_statistics());
+    std::int64_t const across = tile<E>::across(of.columns);
+    std::int64_t const parts = is_row ? across : tile<E>::down(of.rows);
+    Value const* const sums =
+        is_row ? row_sums + of.row_sums + number * across : column_sums + of.column_sums + number;
+    std::int64_t const step = is_row ? 1 : of.columns;
+    Value sum = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      sum += sums[part * step];
+    }
+    next[i] = beta2 * now[i] + (1 - beta2) * (sum / static_cast<Value>(is_row ? of.columns : of.rows));
+  }
+};
+
+/// Fourth roots of statistics, those of rows over the mean of their matrix: a row's times a column's is the fourth root
+/// of the second moment of a value.
+template <gradient_value Value>
+struct fourth_roots {
+  matrix_place const* places;
+  std::int64_t count;
+  Value const* statistics;
+  Value const* means; ///< of the rows of each place
+  Value* roots;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    matrix_place const& of = place_of(places, count, &matrix_place::statistics, i);
+    Value const mean = i < of.column_statistics() ? means[&of - places] : Value(1);
+    roots[i] = mean > 0 ? std::sqrt(std::sqrt(statistics[i] / mean)) : Value(0);
+  }
+};
+
+/// The least factor of a direction: what has had no gradient yet keeps one.
+template <gradient_value Value>
+inline constexpr Value least_factor = static_cast<Value>(1e-5);
+
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION Value at_least(Value factor) {
+  return factor > least_factor<Value> ? factor : least_factor<Value>;
+}
+
+/// Values that one thread of a host's space works on.
+inline constexpr std::int64_t values_of_chunk = 4096;
+
+/// Writes accumulators: what waits, with the factors of now in place of those of before, and directions by them.
+template <execution_space E, class Gradient, gradient_value Value>
+struct direction_accumulation {
+  matrix_place const* places;
+  std::int64_t count;
+  std::int64_t length;
+  Value const* residual;
+  Value* accumulator;
+  Gradient gradient;
+  Value scale; ///< of the gradient
+  Value kept;  ///< of the residual
+  Value const* before;
+  Value const* after;
+  Value correction; ///< the square of a factor times this is the root of the second moment
+  Value epsilon;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const {
+    constexpr std::int64_t chunk = is_device<E> ? 1 : values_of_chunk;
+    std::int64_t begin = number * chunk;
+    std::int64_t const end = begin + chunk < length ? begin + chunk : length;
+    while (begin < end) {
+      matrix_place const& of = place_of(places, count, &matrix_place::begin, begin);
+      std::int64_t const row = (begin - of.begin) / of.columns;
+      std::int64_t const column = (begin - of.begin) % of.columns;
+      std::int64_t const left = of.columns - column < end - begin ? of.columns - column : end - begin;
+      Value const row_before = of.has_row_statistics() ? before[of.statistics + row] : Value(1);
+      Value const row_after = of.has_row_statistics() ? after[of.statistics + row] : Value(1);
+      Value const* const column_before = before + of.column_statistics() + column;
+      Value const* const column_after = after + of.column_statistics() + column;
+      for (std::int64_t i = 0; i < left; ++i) {
+        Value const root = row_after * column_after[i];
+        Value const waiting = kept * residual[begin + i] / at_least(row_before * column_before[i]);
+        Value const value = scale * static_cast<Value>(gradient(begin + i));
+        accumulator[begin + i] = at_least(root) * (waiting + value / (root * root * correction + epsilon));
+      }
+      begin += left;
+    }
+  }
+};
+
+/// The factor of a value.
+template <gradient_value Value>
+struct direction_factor {
+  matrix_place const* places;
+  std::int64_t count;
+  Value const* roots;
+
+  KOKKOS_INLINE_FUNCTION Value operator()(std::int64_t i) const {
+    matrix_place const& of = place_of(places, count, &matrix_place::begin, i);
+    std::int64_t const row = (i - of.begin) / of.columns;
+    std::int64_t const column = (i - of.begin) % of.columns;
+    Value const of_row = of.has_row_statistics() ? roots[of.statistics + row] : Value(1);
+    return at_least(of_row * roots[of.column_statistics() + column]);
+  }
+};
+
+/// Second moments of the values of a vector of tensors, by rows and columns, and averaged over the ranks in each step.
+///
+/// With a_i and b_j, the running means of the squares of row i and of column j, that of a value is a_i b_j over the mean
+/// of all a_i; a tensor of one dimension has one a value. A direction is g / (sqrt(v) + epsilon), and its factor v^(1/4):
+/// entries of the largest direction times factor are those whose move gains most.
+///
+/// Holds five numbers a statistic, and sums of tiles: in all some hundredth of the vector. A step of statistics is
+/// one dense sum of them on the host: `rabenseifner`, which see for words and messages. The same on all ranks to the bit.
+template <execution_space E, gradient_value Value>
+class second_moments {
+  using memory_space = typename E::memory_space;
+  using host_space = Kokkos::DefaultHostExecutionSpace;
+  using array = buffer<Value, memory_space>;
+
+public:
+  /// Of shapes without a problem. Tensors without values are left out.
+  second_moments(E const& exec, tensor_shapes const& shapes) : exec_(exec) {
+    std::vector<matrix_place> places;
+    matrix_place next;
+    for (std::vector<std::int64_t> const& shape : shapes) {
+      next.rows = shape.size() < 2 ? 1 : shape.front();
+      std::int64_t const values = std::accumulate(shape.begin(), shape.end(), std::int64_t(1), std::multiplies<>());
+      if (values == 0) {
+        continue;
+      }
+      next.columns = values / next.rows;
+      if (next.columns == 1) {
+        std::swap(next.rows, next.columns);
+      }
+      places.push_back(next);
+      std::int64_t const down = tile<E>::down(next.rows);
+      std::int64_t const across = tile<E>::across(next.columns);
+      next.begin += values;
+      next.statistics = places.back().column_statistics() + next.columns;
+      next.tiles += down * across;
+      next.row_sums += places.back().has_row_statistics() ? next.rows * across : 0;
+      next.column_sums += down * next.columns;
+    }
+    end_ = next;
+    host_places_ = std::move(places);
+    places_.reserve(exec, count());
+    copy_to_device(host_places_.data(), count(), places_.data());
+    row_sums_.reserve(exec, end_.row_sums);
+    column_sums_.reserve(exec, end_.column_sums);
+    means_.reserve(exec, count());
+    for (array* const each : {&now_, &next_, &roots_, &next_roots_}) {
+      each->reserve(exec, end_.statistics);
+    }
+    restore(std::vector<Value>(static_cast<std::size_t>(end_.statistics), 0));
+  }
+
+  std::int64_t size() const { return end_.statistics; }
+
+  /// Statistics with one more gradient, averaged over the ranks; `keep` makes them those of now. Collective. False on every
+  /// rank where they are not finite, or a rank has no gradient: null.
+  template <communicator Comm, class Gradient>
+  bool advance(Comm& comm, Gradient const* gradient, Value scale, double beta2) {
+    sums_.resize(static_cast<std::size_t>(size()));
+    if (gradient != nullptr) {
+      for_each<E>("oktopk::adam::square", exec_, end_.tiles,
+                  tile_squares<E, Gradient, Value>{places_.data(), count(), *gradient, scale, row_sums_.data(),
+                                                   column_sums_.data()});
+      for_each<E>("oktopk::adam::advance", exec_, size(),
+                  statistic_advance<E, Value>{places_.data(), count(), row_sums_.data(), column_sums_.data(), now_.data(),
+                                              next_.data(), static_cast<Value>(beta2)});
+      enqueue_copy<Kokkos::HostSpace, memory_space>(exec_, sums_.data(), next_.data(), size());
+      fence(exec_, "oktopk::adam::statistics");
+    } else {
+      std::fill(sums_.begin(), sums_.end(), std::numeric_limits<Value>::quiet_NaN());
+    }
+    rabenseifner<host_space, Comm, Value> sum;
+    sum.run(host_space(), comm, sums_.data(), nullptr, size());
+    auto const ranks = static_cast<Value>(comm.size());
+    std::for_each(sums_.begin(), sums_.end(), [ranks](Value& each) { each /= ranks; });
+    if (!are_finite(sums_)) {
+      return false;
+    }
+    set(sums_, next_, next_roots_);
+    return true;
+  }
+
+  /// Enqueues the accumulators of this step: the residual, of the factors of now, and `scale` times the gradient's
+  /// directions, times the next factors. `step` counts from 1.
+  template <class Gradient>
+  void accumulate(Value const* residual, Gradient const& gradient, Value scale, double kept, double beta2,
+                  double epsilon, std::int64_t step, Value* accumulator) const {
+    constexpr std::int64_t chunk = is_device<E> ? 1 : values_of_chunk;
+    auto const correction = static_cast<Value>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
+    for_each<E>("oktopk::adam::accumulate", exec_, (end_.begin + chunk - 1) / chunk,
+                direction_accumulation<E, Gradient, Value>{places_.data(), count(), end_.begin, residual, accumulator,
+                                                           gradient, scale, static_cast<Value>(kept), roots_.data(),
+                                                           next_roots_.data(), correction,
+                                                           static_cast<Value>(epsilon)});
+  }
+
+  /// The next statistics become those of now.
+  void keep() {
+    std::swap(now_, next_);
+    std::swap(roots_, next_roots_);
+  }
+
+  /// For kernels: the factor of each value, of now.
+  direction_factor<Value> factor() const { return {places_.data(), count(), roots_.data()}; }
+
+  std::vector<Value> state() const {
+    std::vector<Value> copy(static_cast<std::size_t>(size()));
+    enqueue_copy<Kokkos::HostSpace, memory_space>(exec_, copy.data(), now_.data(), size());
+    fence(exec_, "oktopk::adam::state");
+    return copy;
+  }
+
+  /// Of finite values that are not negative.
+  void restore(std::vector<Value> const& saved) { set(saved, now_, roots_); }
+
+private:
+  std::int64_t count() const { return static_cast<std::int64_t>(host_places_.size()); }
+
+  template <execution_space Space, class Kernel>
+  static void for_each(char const* label, Space const& exec, std::int64_t size, Kernel const& kernel) {
+    Kokkos::parallel_for(label, index_range<Space>(exec, 0, size), kernel);
+  }
+
+  template <class T>
+  void copy_to_device(T const* from, std::int64_t size, T* to) const {
+    enqueue_copy<memory_space, Kokkos::HostSpace>(exec_, to, from, size);
+    fence(exec_, "oktopk::adam::copy");
+  }
+
+  // Puts statistics and their roots there. Means of rows are added on the host, in one order on all ranks.
+  void set(std::vector<Value> const& statistics, array const& there, array const& roots) {
+    std::vector<Value> means;
+    for (matrix_place const& each : host_places_) {
+      Value const* const rows = statistics.data() + each.statistics;
+      double const sum = each.has_row_statistics() ? std::accumulate(rows, rows + each.rows, 0.0) : 0;
+      means.push_back(static_cast<Value>(sum / static_cast<double>(each.rows)));
+    }
+    copy_to_device(means.data(), count(), means_.data());
+    copy_to_device(statistics.data(), size(), there.data());
+    for_each<E>("oktopk::adam::roots", exec_, size(),
+                fourth_roots<Value>{places_.data(), count(), there.data(), means_.data(), roots.data()});
+  }
+
+  E exec_;
+  std::vector<matrix_place> host_places_;
+  matrix_place end_; // where another tensor would begin
+  buffer<matrix_place, memory_space> places_{"oktopk::adam::places"};
+  array row_sums_{"oktopk::adam::row_sums"};
+  array column_sums_{"oktopk::adam::column_sums"};
+  array means_{"oktopk::adam::means"};
+  array now_{"oktopk::adam::statistics"};
+  array next_{"oktopk::adam::next_statistics"};
+  array roots_{"oktopk::adam::roots"};
+  array next_roots_{"oktopk::adam::next_roots"};
+  std::vector<Value> sums_;
+};
+
+} // namespace oktopk::detail
