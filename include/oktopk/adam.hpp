@@ -25,8 +25,9 @@ namespace detail {
 /// Options of `adam`; the same on all ranks. The defaults are the paper's for BERT, but for the residual.
 struct adam_options {
   double learning_rate = 2e-4;
-  std::optional<double> beta1{}; ///< decay of the mean of averages, in [0, 1); none: 0.9 for gradients, 0 for directions
-  double beta2 = 0.999;          ///< decay of the mean of squares, in [0, 1)
+  std::optional<double>
+      beta1{};          ///< decay of the mean of averages, in [0, 1); none: 0.9 for gradients, 0 for directions
+  double beta2 = 0.999; ///< decay of the mean of squares, in [0, 1)
   double epsilon = 1e-8;
   double weight_decay = 0.01; ///< decoupled: a step scales the weights by 1 - learning rate * this
   adam_residual residual = adam_residual::directions;
@@ -181,8 +182,8 @@ struct adam_application {
 
 } // namespace detail
 
-/// Data-parallel Adam over any gradient allreduce, with error feedback (Kingma and Ba, ICLR 2015; weight decay apart from
-/// the gradients as in Loshchilov and Hutter, ICLR 2019).
+/// Data-parallel AdamW over any gradient allreduce: sparse sums with error feedback (Kingma and Ba, ICLR 2015; weight decay
+/// apart from the gradients as in Loshchilov and Hutter, ICLR 2019).
 ///
 /// By default the residual is of **directions** u = g / (sqrt(v) + epsilon). The second moments v are of rows and columns
 /// of the tensors in `shapes` (Adafactor; Shazeer and Stern, ICML 2018), the same on all ranks by one dense sum of them in
@@ -337,11 +338,11 @@ private:
 
   // The problem of the options, or of what kernels make of them.
   static std::string problem_of(options const& how) {
-    std::vector<std::string> const sentences = {
-        how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
-        detail::value_fault<value_type>("epsilon", how.epsilon),
-        detail::decay_fault<value_type>("beta1", how.decay_of_mean()),
-        detail::decay_fault<value_type>("beta2", how.beta2)};
+    std::vector<std::string> const sentences = {how.problem(),
+                                                detail::value_fault<value_type>("the learning rate", how.learning_rate),
+                                                detail::value_fault<value_type>("epsilon", how.epsilon),
+                                                detail::decay_fault<value_type>("beta1", how.decay_of_mean()),
+                                                detail::decay_fault<value_type>("beta2", how.beta2)};
     auto const said = std::find_if(sentences.begin(), sentences.end(), [](auto const& each) { return !each.empty(); });
     return said == sentences.end() ? "" : *said;
   }
@@ -354,8 +355,7 @@ private:
     std::int64_t const wrong = wrong_length(weights, gradient);
     auto scale = value_type(1);
     if (wrong < 0) { // a norm that is not finite is left to those who look for the entry
-      scale = static_cast<value_type>(
-          static_cast<double>(norm_.factor_to(exec, gradient, how_.feedback.clip_norm)));
+      scale = static_cast<value_type>(static_cast<double>(norm_.factor_to(exec, gradient, how_.feedback.clip_norm)));
     } else if (!moments_) {
       feedback_.fail_on_all(wrong);
     }
@@ -385,8 +385,8 @@ private:
       apply_directions(update, weights, moments_->factor());
     } else {
       Kokkos::parallel_for("oktopk::adam::advance", range(size()),
-                           detail::own_squares_advance<vector_type, Gradient, value_type>{
-                               mean_of_squares_, gradient, scale, number(how_.beta2)});
+                           detail::own_squares_advance<vector_type, Gradient, value_type>{mean_of_squares_, gradient,
+                                                                                          scale, number(how_.beta2)});
       apply_directions(update, weights, detail::no_factor<value_type>());
     }
     detail::fence(exec, "oktopk::adam::step");
@@ -398,9 +398,10 @@ private:
     auto const indices = update.indices();
     auto const values = update.values();
     auto const rate = static_cast<value_type>(how_.learning_rate / allreduce().comm().size());
-    Kokkos::parallel_for("oktopk::adam::apply", range(indices.extent(0)),
-                         detail::direction_application<decltype(indices), decltype(values), Weights, Factor, value_type>{
-                             indices, values, weights, factor, rate});
+    Kokkos::parallel_for(
+        "oktopk::adam::apply", range(indices.extent(0)),
+        detail::direction_application<decltype(indices), decltype(values), Weights, Factor, value_type>{
+            indices, values, weights, factor, rate});
   }
 
   // The length of the vector that has another one than the allreduce; negative if neither has.
@@ -427,7 +428,8 @@ private:
                               detail::square_overflow_search<Gradient, value_type>{gradient, scale},
                               Kokkos::Min<std::int64_t>(first));
       if (first < allreduce().length()) {
-        terms.note(fault::non_finite, "the square of the gradient at index " + std::to_string(first) + " is not finite");
+        terms.note(fault::non_finite,
+                   "the square of the gradient at index " + std::to_string(first) + " is not finite");
       }
     }
     terms.check_on(allreduce().comm());

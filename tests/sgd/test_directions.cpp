@@ -103,9 +103,9 @@ struct by_the_book {
     }
     doubles of(size);
     each_tensor([&](std::size_t begin, std::size_t rows, std::size_t columns, std::size_t at) {
-      double const mean =
-          std::accumulate(squares.begin() + static_cast<std::ptrdiff_t>(at),
-                          squares.begin() + static_cast<std::ptrdiff_t>(at + rows), 0.0) / static_cast<double>(rows);
+      double const mean = std::accumulate(squares.begin() + static_cast<std::ptrdiff_t>(at),
+                                          squares.begin() + static_cast<std::ptrdiff_t>(at + rows), 0.0) /
+                          static_cast<double>(rows);
       for (std::size_t i = 0; i < rows * columns; ++i) {
         double const column = squares[at + (rows > 1 ? rows : 0) + i % columns];
         of[begin + i] = rows == 1 ? column : mean > 0 ? squares[at + i / columns] * column / mean : 0;
@@ -191,8 +191,8 @@ void check_by_the_book(int ranks, bool has_shapes, double clip_norm, double tole
       doubles const moments = of.moments();
       doubles selected(by_the_book::size);
       for (std::size_t i = 0; i < by_the_book::size; ++i) {
-        double const direction = gradients[static_cast<std::size_t>(rank)][i] /
-                                 (std::sqrt(moments[i] / (1 - std::pow(beta2, step))) + 1e-8);
+        double const direction =
+            gradients[static_cast<std::size_t>(rank)][i] / (std::sqrt(moments[i] / (1 - std::pow(beta2, step))) + 1e-8);
         of.waiting[i] += direction;
         brought[i] += direction;
         factors[i] = of.factor(moments[i]);
@@ -225,7 +225,8 @@ void check_by_the_book(int ranks, bool has_shapes, double clip_norm, double tole
     for (std::size_t i = 0; i < by_the_book::size; ++i) {
       double const factor = of.factor(moments[i]);
       farthest = std::max(farthest, std::abs(found[0][rank][i] - of.weights[i]));
-      farthest = std::max(farthest, std::abs(found[1][rank][i] / factor - of.waiting[i]) / (1 + std::abs(of.waiting[i])));
+      farthest =
+          std::max(farthest, std::abs(found[1][rank][i] / factor - of.waiting[i]) / (1 + std::abs(of.waiting[i])));
       waits[i] += found[1][rank][i] / factor;
     }
     for (std::size_t i = 0; i < of.squares.size(); ++i) {

@@ -52,7 +52,7 @@ struct in_sgd {
 struct in_adam {
   explicit in_adam(in_process_communicator const& comm, std::string const& text)
       : allreduce(made(comm, text)), of(allreduce, {.residual = oktopk::adam_residual::gradients,
-                                             .feedback = {.momentum = 0.5, .clip_norm = 0.9 * largest}}) {}
+                                                    .feedback = {.momentum = 0.5, .clip_norm = 0.9 * largest}}) {}
   void step(std::vector<float> const& gradient) { of.step(weights, to_view(gradient)); }
   any allreduce;
   oktopk::adam<any> of;

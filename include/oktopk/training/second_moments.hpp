@@ -51,9 +51,9 @@ inline std::string problem_of(tensor_shapes const& shapes, std::int64_t length) 
     }
     left -= values;
   }
-  return left == 0 ? ""
-                   : "the shapes have " + std::to_string(length - left) + " values, and the vector " +
-                         std::to_string(length);
+  return left == 0
+             ? ""
+             : "the shapes have " + std::to_string(length - left) + " values, and the vector " + std::to_string(length);
 }
 
 /// The last place that begins at `position` or before it, by that member.
@@ -150,8 +150,7 @@ struct statistic_advance {
     std::int64_t const number = i - (is_row ? of.statistics : of.column_statistics());
     std::int64_t const across = tile<E>::across(of.columns);
     std::int64_t const parts = is_row ? across : tile<E>::down(of.rows);
-    Value const* const sums =
-        is_row ? row_sums + of.row_sums + number * across : column_sums + of.column_sums + number;
+    Value const* const sums = is_row ? row_sums + of.row_sums + number * across : column_sums + of.column_sums + number;
     std::int64_t const step = is_row ? 1 : of.columns;
     Value sum = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
@@ -309,8 +308,8 @@ public:
                   tile_squares<E, Gradient, Value>{places_.data(), count(), *gradient, scale, row_sums_.data(),
                                                    column_sums_.data()});
       for_each<E>("oktopk::adam::advance", exec_, size(),
-                  statistic_advance<E, Value>{places_.data(), count(), row_sums_.data(), column_sums_.data(), now_.data(),
-                                              next_.data(), static_cast<Value>(beta2)});
+                  statistic_advance<E, Value>{places_.data(), count(), row_sums_.data(), column_sums_.data(),
+                                              now_.data(), next_.data(), static_cast<Value>(beta2)});
       enqueue_copy<Kokkos::HostSpace, memory_space>(exec_, sums_.data(), next_.data(), size());
       fence(exec_, "oktopk::adam::statistics");
     } else {
