@@ -79,6 +79,9 @@ struct tile {
   KOKKOS_INLINE_FUNCTION static std::int64_t across(std::int64_t count) { return (count + columns - 1) / columns; }
 };
 
+/// Loops of so many values are independent of each other: compilers make vector instructions of them.
+inline constexpr int independent_values = 8;
+
 /// Writes the sums of squares of a tile's rows and columns.
 template <execution_space E, class Gradient, gradient_value Value>
 struct tile_squares {
@@ -88,8 +91,13 @@ struct tile_squares {
   Value scale;
   Value* row_sums;
   Value* column_sums;
+  bool with_avx2;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const { with_avx2 ? sum_with_avx2(number) : sum(number); }
+
+  OKTOPK_FOR_AVX2 void sum_with_avx2(std::int64_t number) const { sum(number); }
+
+  KOKKOS_FORCEINLINE_FUNCTION void sum(std::int64_t number) const {
     matrix_place const& of = place_of(places, count, &matrix_place::tiles, number);
     std::int64_t const across = tile<E>::across(of.columns);
     std::int64_t const down = (number - of.tiles) / across;
@@ -103,16 +111,24 @@ struct tile_squares {
     for (std::int64_t column = 0; column < columns; ++column) {
       sums[column] = 0;
     }
-    constexpr int lanes = 8; // which a compiler adds at once
+    constexpr int lanes = independent_values;
     for (std::int64_t row = 0; row < rows; ++row) {
       std::int64_t const begin = of.begin + (first_row + row) * of.columns + first_column;
       Value parts[lanes] = {};
       std::int64_t column = 0;
       for (; column + lanes <= columns; column += lanes) {
+        Value squares[lanes];
         for (int lane = 0; lane < lanes; ++lane) {
-          Value const square = square_at(begin + column + lane);
-          sums[column + lane] += square;
-          parts[lane] += square;
+          squares[lane] = square_at(begin + column + lane);
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+          parts[lane] += squares[lane];
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+          squares[lane] += sums[column + lane];
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+          sums[column + lane] = squares[lane];
         }
       }
       for (; column < columns; ++column) {
@@ -160,6 +176,10 @@ struct statistic_advance {
   }
 };
 
+/// The least factor of a direction: what has had no gradient yet keeps one.
+template <gradient_value Value>
+inline constexpr Value least_factor = static_cast<Value>(1e-5);
+
 /// Fourth roots of statistics, those of rows over the mean of their matrix: a row's times a column's is the fourth root
 /// of the second moment of a value.
 template <gradient_value Value>
@@ -169,17 +189,16 @@ struct fourth_roots {
   Value const* statistics;
   Value const* means; ///< of the rows of each place
   Value* roots;
+  Value* inverse_roots;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     matrix_place const& of = place_of(places, count, &matrix_place::statistics, i);
     Value const mean = i < of.column_statistics() ? means[&of - places] : Value(1);
-    roots[i] = mean > 0 ? std::sqrt(std::sqrt(statistics[i] / mean)) : Value(0);
+    Value const root = mean > 0 ? std::sqrt(std::sqrt(statistics[i] / mean)) : Value(0);
+    roots[i] = root;
+    inverse_roots[i] = root > 0 ? 1 / root : 1 / least_factor<Value>;
   }
 };
-
-/// The least factor of a direction: what has had no gradient yet keeps one.
-template <gradient_value Value>
-inline constexpr Value least_factor = static_cast<Value>(1e-5);
 
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION Value at_least(Value factor) {
@@ -198,14 +217,21 @@ struct direction_accumulation {
   Value const* residual;
   Value* accumulator;
   Gradient gradient;
-  Value scale; ///< of the gradient
-  Value kept;  ///< of the residual
-  Value const* before;
-  Value const* after;
-  Value correction; ///< the square of a factor times this is the root of the second moment
+  Value scale;                 ///< of the gradient
+  Value kept;                  ///< of the residual
+  Value const* inverse_before; ///< inverse roots of now
+  Value const* after;          ///< the next roots
+  Value correction;            ///< the square of a root times this is the root of the second moment
   Value epsilon;
+  bool with_avx2;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const {
+    with_avx2 ? form_with_avx2(number) : form(number);
+  }
+
+  OKTOPK_FOR_AVX2 void form_with_avx2(std::int64_t number) const { form(number); }
+
+  KOKKOS_FORCEINLINE_FUNCTION void form(std::int64_t number) const {
     constexpr std::int64_t chunk = is_device<E> ? 1 : values_of_chunk;
     std::int64_t begin = number * chunk;
     std::int64_t const end = begin + chunk < length ? begin + chunk : length;
@@ -214,15 +240,31 @@ struct direction_accumulation {
       std::int64_t const row = (begin - of.begin) / of.columns;
       std::int64_t const column = (begin - of.begin) % of.columns;
       std::int64_t const left = of.columns - column < end - begin ? of.columns - column : end - begin;
-      Value const row_before = of.has_row_statistics() ? before[of.statistics + row] : Value(1);
+      Value const row_before = of.has_row_statistics() ? inverse_before[of.statistics + row] : Value(1);
       Value const row_after = of.has_row_statistics() ? after[of.statistics + row] : Value(1);
-      Value const* const column_before = before + of.column_statistics() + column;
-      Value const* const column_after = after + of.column_statistics() + column;
-      for (std::int64_t i = 0; i < left; ++i) {
-        Value const root = row_after * column_after[i];
-        Value const waiting = kept * residual[begin + i] / at_least(row_before * column_before[i]);
+      Value const* const columns_before = inverse_before + of.column_statistics() + column;
+      Value const* const columns_after = after + of.column_statistics() + column;
+      auto const value_at = [&](std::int64_t i) {
+        Value const inverse = row_before * columns_before[i];
+        Value const most = 1 / least_factor<Value>;
+        Value const waits = kept * residual[begin + i] * (inverse < most ? inverse : most);
+        Value const root = row_after * columns_after[i];
         Value const value = scale * static_cast<Value>(gradient(begin + i));
-        accumulator[begin + i] = at_least(root) * (waiting + value / (root * root * correction + epsilon));
+        return at_least(root) * (waits + value / (root * root * correction + epsilon));
+      };
+      constexpr int lanes = independent_values;
+      std::int64_t i = 0;
+      for (; i + lanes <= left; i += lanes) {
+        Value values[lanes];
+        for (int lane = 0; lane < lanes; ++lane) {
+          values[lane] = value_at(i + lane);
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+          accumulator[begin + i + lane] = values[lane];
+        }
+      }
+      for (; i < left; ++i) {
+        accumulator[begin + i] = value_at(i);
       }
       begin += left;
     }
@@ -251,7 +293,7 @@ struct direction_factor {
 /// of all a_i; a tensor of one dimension has one a value. A direction is g / (sqrt(v) + epsilon), and its factor v^(1/4):
 /// entries of the largest direction times factor are those whose move gains most.
 ///
-/// Holds five numbers a statistic, and sums of tiles: in all some hundredth of the vector. A step of statistics is
+/// Holds seven numbers a statistic, and sums of tiles: in all some hundredth of the vector. A step of statistics is
 /// one dense sum of them on the host: `rabenseifner`, which see for words and messages. The same on all ranks to the bit.
 template <execution_space E, gradient_value Value>
 class second_moments {
@@ -290,7 +332,7 @@ public:
     row_sums_.reserve(exec, end_.row_sums);
     column_sums_.reserve(exec, end_.column_sums);
     means_.reserve(exec, count());
-    for (array* const each : {&now_, &next_, &roots_, &next_roots_}) {
+    for (array* const each : {&now_, &next_, &roots_, &next_roots_, &inverse_roots_, &next_inverse_roots_}) {
       each->reserve(exec, end_.statistics);
     }
     restore(std::vector<Value>(static_cast<std::size_t>(end_.statistics), 0));
@@ -306,7 +348,7 @@ public:
     if (gradient != nullptr) {
       for_each<E>("oktopk::adam::square", exec_, end_.tiles,
                   tile_squares<E, Gradient, Value>{places_.data(), count(), *gradient, scale, row_sums_.data(),
-                                                   column_sums_.data()});
+                                                   column_sums_.data(), processor_has_avx2()});
       for_each<E>("oktopk::adam::advance", exec_, size(),
                   statistic_advance<E, Value>{places_.data(), count(), row_sums_.data(), column_sums_.data(),
                                               now_.data(), next_.data(), static_cast<Value>(beta2)});
@@ -322,7 +364,7 @@ public:
     if (!are_finite(sums_)) {
       return false;
     }
-    set(sums_, next_, next_roots_);
+    set(sums_, next_, next_roots_, next_inverse_roots_);
     return true;
   }
 
@@ -335,15 +377,16 @@ public:
     auto const correction = static_cast<Value>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
     for_each<E>("oktopk::adam::accumulate", exec_, (end_.begin + chunk - 1) / chunk,
                 direction_accumulation<E, Gradient, Value>{places_.data(), count(), end_.begin, residual, accumulator,
-                                                           gradient, scale, static_cast<Value>(kept), roots_.data(),
-                                                           next_roots_.data(), correction,
-                                                           static_cast<Value>(epsilon)});
+                                                           gradient, scale, static_cast<Value>(kept),
+                                                           inverse_roots_.data(), next_roots_.data(), correction,
+                                                           static_cast<Value>(epsilon), processor_has_avx2()});
   }
 
   /// The next statistics become those of now.
   void keep() {
     std::swap(now_, next_);
     std::swap(roots_, next_roots_);
+    std::swap(inverse_roots_, next_inverse_roots_);
   }
 
   /// For kernels: the factor of each value, of now.
@@ -357,7 +400,7 @@ public:
   }
 
   /// Of finite values that are not negative.
-  void restore(std::vector<Value> const& saved) { set(saved, now_, roots_); }
+  void restore(std::vector<Value> const& saved) { set(saved, now_, roots_, inverse_roots_); }
 
 private:
   std::int64_t count() const { return static_cast<std::int64_t>(host_places_.size()); }
@@ -374,7 +417,7 @@ private:
   }
 
   // Puts statistics and their roots there. Means of rows are added on the host, in one order on all ranks.
-  void set(std::vector<Value> const& statistics, array const& there, array const& roots) {
+  void set(std::vector<Value> const& statistics, array const& there, array const& roots, array const& inverse_roots) {
     std::vector<Value> means;
     for (matrix_place const& each : host_places_) {
       Value const* const rows = statistics.data() + each.statistics;
@@ -383,8 +426,9 @@ private:
     }
     copy_to_device(means.data(), count(), means_.data());
     copy_to_device(statistics.data(), size(), there.data());
-    for_each<E>("oktopk::adam::roots", exec_, size(),
-                fourth_roots<Value>{places_.data(), count(), there.data(), means_.data(), roots.data()});
+    for_each<E>(
+        "oktopk::adam::roots", exec_, size(),
+        fourth_roots<Value>{places_.data(), count(), there.data(), means_.data(), roots.data(), inverse_roots.data()});
   }
 
   E exec_;
@@ -398,6 +442,8 @@ private:
   array next_{"oktopk::adam::next_statistics"};
   array roots_{"oktopk::adam::roots"};
   array next_roots_{"oktopk::adam::next_roots"};
+  array inverse_roots_{"oktopk::adam::inverse_roots"};
+  array next_inverse_roots_{"oktopk::adam::next_inverse_roots"};
   std::vector<Value> sums_;
 };
 
