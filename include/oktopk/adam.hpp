@@ -364,17 +364,15 @@ private:
     }
     auto const number = [](double of) { return static_cast<value_type>(of); };
     double const kept = how_.feedback.residual_decay;
-    double const correction = 1 / std::sqrt(1 - std::pow(how_.beta2, next));
-    update_type const& update = feedback_.accumulate([&](value_type const* residual, value_type* accumulator) {
-      if (moments_) {
-        moments_->accumulate(residual, gradient, scale, kept, how_.beta2, how_.epsilon, next, accumulator);
-      } else {
-        Kokkos::parallel_for("oktopk::adam::accumulate", range(size()),
-                             detail::own_direction_accumulation<vector_type, Gradient, value_type>{
-                                 residual, accumulator, mean_of_squares_, gradient, scale, number(kept),
-                                 number(how_.beta2), number(correction), number(how_.epsilon)});
-      }
-    });
+    update_type const& update =
+        moments_ ? feedback_.accumulate(gradient, scale, moments_->terms(kept, how_.beta2, how_.epsilon, next))
+                 : feedback_.accumulate([&](value_type const* residual, value_type* accumulator) {
+                     double const correction = 1 / std::sqrt(1 - std::pow(how_.beta2, next));
+                     Kokkos::parallel_for("oktopk::adam::accumulate", range(size()),
+                                          detail::own_direction_accumulation<vector_type, Gradient, value_type>{
+                                              residual, accumulator, mean_of_squares_, gradient, scale, number(kept),
+                                              number(how_.beta2), number(correction), number(how_.epsilon)});
+                   });
     steps_ = next;
     if (double const remains = 1 - how_.learning_rate * how_.weight_decay; remains != 1) {
       Kokkos::parallel_for("oktopk::adam::decay", range(size()),

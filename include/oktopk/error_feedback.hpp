@@ -218,7 +218,43 @@ public:
     detail::fence(exec_, "oktopk::error_feedback::restore");
   }
 
+  /// The same with an accumulator of the gradient's directions: of `scale` times the gradient, by `terms`.
+  template <class Gradient>
+    requires detail::gradient_view<Gradient, value_type, execution_space>
+  update_type const& accumulate(Gradient const& gradient, value_type scale,
+                                detail::direction_terms<value_type> const& terms) {
+    wait_for_caller();
+    if constexpr (takes_gradients<Gradient>) {
+      if (fuses(gradient)) {
+        return committed((*allreduce_)(making_of(gradient, scale, terms)), {});
+      }
+    }
+    enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),
+            detail::direction_accumulation<vector_type, Gradient, value_type>{accumulator_, residual_, gradient, scale,
+                                                                              terms});
+    return committed(call_hooked(), {});
+  }
+
 private:
+  using making = detail::accumulation<index_type, value_type, memory_space>;
+
+  template <class Gradient>
+  static constexpr bool takes_gradients =
+      std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>;
+
+  // One pass accumulates and selects if nothing else reads the accumulator in between and the gradient does not lie in
+  // it.
+  template <class Gradient>
+  bool fuses(Gradient const& gradient) const {
+    return !hook_ && gradient.span_is_contiguous() && gradient.data() != accumulator_.data();
+  }
+
+  template <class Gradient>
+  making making_of(Gradient const& gradient, value_type scale, detail::direction_terms<value_type> const& terms) {
+    array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
+    return {residual_, plain, accumulator_, scale, terms};
+  }
+
   void wait_for_caller() const {
     if (!detail::same_instance(callers_, exec_)) {
       detail::fence(callers_, "oktopk::error_feedback::caller");
@@ -326,17 +362,12 @@ private:
     }
   }
 
-  // One pass accumulates and selects if nothing else reads the accumulator in between and the gradient does not lie in
-  // it.
   template <class Gradient>
   update_type const& call_with(Gradient const& gradient, value_type scale,
                                std::span<detail::entry_range const> withheld) {
-    using making = detail::accumulation<index_type, value_type, memory_space>;
-    if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
-      if (!hook_ && withheld.empty() && options_.residual_decay == 1 && gradient.span_is_contiguous() &&
-          gradient.data() != accumulator_.data()) {
-        array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
-        return (*allreduce_)(making{residual_, plain, accumulator_, scale});
+    if constexpr (takes_gradients<Gradient>) {
+      if (withheld.empty() && options_.residual_decay == 1 && fuses(gradient)) {
+        return (*allreduce_)(making_of(gradient, scale, {}));
       }
     }
     enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),

@@ -134,9 +134,10 @@ std::vector<std::size_t> largest(doubles const& of) {
 template <class Value>
 using all_to_all = oktopk::topk_a<execution, in_process_communicator, oktopk::with_format<oktopk::coo<Value>>>;
 
-/// Steps of all ranks beside those by the book; weights, what waits and the statistics are theirs, within rounding.
+/// Steps of all ranks beside those by the book; weights, what waits and the statistics are theirs, within rounding. Of a
+/// gradient that is a column of a table no selection makes the accumulator.
 template <class Value>
-void check_by_the_book(int ranks, bool has_shapes, double clip_norm, double tolerance) {
+void check_by_the_book(int ranks, bool has_shapes, double clip_norm, double tolerance, bool in_column = false) {
   constexpr double beta2 = 0.95;
   constexpr double decay = 0.1;
   std::vector<by_the_book> expected(static_cast<std::size_t>(ranks), by_the_book(has_shapes));
@@ -152,7 +153,15 @@ void check_by_the_book(int ranks, bool has_shapes, double clip_norm, double tole
     auto const weights = to_view(std::vector<Value>(by_the_book::size, 1));
     for (int step = 1; step <= steps; ++step) {
       optimizer.set_learning_rate(rate_of(step));
-      optimizer.step(weights, to_view(gradient_of<Value>(comm.rank(), step)));
+      auto const gradient = to_view(gradient_of<Value>(comm.rank(), step));
+      if (in_column) {
+        Kokkos::View<Value**, Kokkos::LayoutRight, memory> const table("table", by_the_book::size, 2);
+        auto const column = Kokkos::subview(table, Kokkos::ALL(), 1);
+        Kokkos::deep_copy(column, gradient);
+        optimizer.step(weights, column);
+      } else {
+        optimizer.step(weights, gradient);
+      }
     }
     auto const saved = optimizer.state();
     auto const rank = static_cast<std::size_t>(comm.rank());
@@ -250,6 +259,7 @@ TEST_CASE("directions are those of the algorithm in double, on 1, 2, 3 and 5 ran
   }
   check_by_the_book<double>(3, false, 0, 1e-11); // in float all directions of a first step are 1 or -1
   check_by_the_book<double>(2, true, 0.5, 1e-11);
+  check_by_the_book<double>(2, true, 0, 1e-11, true);
   check_by_the_book<double>(2, false, 0.5, 1e-11);
 }
 

@@ -5,6 +5,7 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/number_text.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/directions.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -126,6 +127,19 @@ struct residual_accumulation {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     accumulator(i) = residual(i) + scale * static_cast<Value>(gradient(i));
+  }
+};
+
+template <class Vector, class Gradient, gradient_value Value>
+struct direction_accumulation {
+  Vector accumulator;
+  Vector residual;
+  Gradient gradient;
+  Value scale;
+  direction_terms<Value> terms;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    accumulator(i) = terms.formed(i, residual(i), scale * static_cast<Value>(gradient(i)));
   }
 };
 

@@ -5,6 +5,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/dense/rabenseifner.hpp>
+#include <oktopk/sparse/directions.hpp>
 #include <oktopk/training/feedback.hpp>
 
 #include <algorithm>
@@ -19,21 +20,6 @@ namespace oktopk::detail {
 
 /// Dimensions of the tensors that lie one after the other in a vector.
 using tensor_shapes = std::vector<std::vector<std::int64_t>>;
-
-/// A tensor as a matrix: its first dimension and the rest. One that has a single row or column is a row, and has a
-/// statistic for each value.
-struct matrix_place {
-  std::int64_t begin = 0; ///< of its values in the vector
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t statistics = 0;  ///< the place of its first one: one a row, unless there is one row, then one a column
-  std::int64_t tiles = 0;       ///< the number of the first one
-  std::int64_t row_sums = 0;    ///< the place of its sums of a tile's rows: for each row, of each tile
-  std::int64_t column_sums = 0; ///< the same of columns: for each row of tiles, of each column
-
-  KOKKOS_INLINE_FUNCTION bool has_row_statistics() const { return rows > 1; }
-  KOKKOS_INLINE_FUNCTION std::int64_t column_statistics() const { return statistics + (rows > 1 ? rows : 0); }
-};
 
 /// The sentence that says what is wrong with shapes of a vector of `length` values; empty if nothing is.
 inline std::string problem_of(tensor_shapes const& shapes, std::int64_t length) {
@@ -56,18 +42,6 @@ inline std::string problem_of(tensor_shapes const& shapes, std::int64_t length) 
              : "the shapes have " + std::to_string(length - left) + " values, and the vector " + std::to_string(length);
 }
 
-/// The last place that begins at `position` or before it, by that member.
-KOKKOS_INLINE_FUNCTION matrix_place const& place_of(matrix_place const* places, std::int64_t count,
-                                                    std::int64_t matrix_place::*begin, std::int64_t position) {
-  std::int64_t low = 0;
-  std::int64_t high = count;
-  while (high - low > 1) {
-    std::int64_t const middle = (low + high) / 2;
-    (places[middle].*begin <= position ? low : high) = middle;
-  }
-  return places[low];
-}
-
 /// The rows and columns of a matrix that one thread reads: threads of a device must be many, and a core keeps the sums of
 /// its columns in its first cache.
 template <execution_space E>
@@ -78,9 +52,6 @@ struct tile {
   KOKKOS_INLINE_FUNCTION static std::int64_t down(std::int64_t count) { return (count + rows - 1) / rows; }
   KOKKOS_INLINE_FUNCTION static std::int64_t across(std::int64_t count) { return (count + columns - 1) / columns; }
 };
-
-/// Loops of so many values are independent of each other: compilers make vector instructions of them.
-inline constexpr int independent_values = 8;
 
 /// Writes the sums of squares of a tile's rows and columns.
 template <execution_space E, class Gradient, gradient_value Value>
@@ -176,10 +147,6 @@ struct statistic_advance {
   }
 };
 
-/// The least factor of a direction: what has had no gradient yet keeps one.
-template <gradient_value Value>
-inline constexpr Value least_factor = static_cast<Value>(1e-5);
-
 /// Fourth roots of statistics, those of rows over the mean of their matrix: a row's times a column's is the fourth root
 /// of the second moment of a value.
 template <gradient_value Value>
@@ -197,93 +164,6 @@ struct fourth_roots {
     Value const root = mean > 0 ? std::sqrt(std::sqrt(statistics[i] / mean)) : Value(0);
     roots[i] = root;
     inverse_roots[i] = root > 0 ? 1 / root : 1 / least_factor<Value>;
-  }
-};
-
-template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION Value at_least(Value factor) {
-  return factor > least_factor<Value> ? factor : least_factor<Value>;
-}
-
-/// Values that one thread of a host's space works on.
-inline constexpr std::int64_t values_of_chunk = 4096;
-
-/// Writes accumulators: what waits, with the factors of now in place of those of before, and directions by them.
-template <execution_space E, class Gradient, gradient_value Value>
-struct direction_accumulation {
-  matrix_place const* places;
-  std::int64_t count;
-  std::int64_t length;
-  Value const* residual;
-  Value* accumulator;
-  Gradient gradient;
-  Value scale;                 ///< of the gradient
-  Value kept;                  ///< of the residual
-  Value const* inverse_before; ///< inverse roots of now
-  Value const* after;          ///< the next roots
-  Value correction;            ///< the square of a root times this is the root of the second moment
-  Value epsilon;
-  bool with_avx2;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t number) const {
-    with_avx2 ? form_with_avx2(number) : form(number);
-  }
-
-  OKTOPK_FOR_AVX2 void form_with_avx2(std::int64_t number) const { form(number); }
-
-  KOKKOS_FORCEINLINE_FUNCTION void form(std::int64_t number) const {
-    constexpr std::int64_t chunk = is_device<E> ? 1 : values_of_chunk;
-    std::int64_t begin = number * chunk;
-    std::int64_t const end = begin + chunk < length ? begin + chunk : length;
-    while (begin < end) {
-      matrix_place const& of = place_of(places, count, &matrix_place::begin, begin);
-      std::int64_t const row = (begin - of.begin) / of.columns;
-      std::int64_t const column = (begin - of.begin) % of.columns;
-      std::int64_t const left = of.columns - column < end - begin ? of.columns - column : end - begin;
-      Value const row_before = of.has_row_statistics() ? inverse_before[of.statistics + row] : Value(1);
-      Value const row_after = of.has_row_statistics() ? after[of.statistics + row] : Value(1);
-      Value const* const columns_before = inverse_before + of.column_statistics() + column;
-      Value const* const columns_after = after + of.column_statistics() + column;
-      auto const value_at = [&](std::int64_t i) {
-        Value const inverse = row_before * columns_before[i];
-        Value const most = 1 / least_factor<Value>;
-        Value const waits = kept * residual[begin + i] * (inverse < most ? inverse : most);
-        Value const root = row_after * columns_after[i];
-        Value const value = scale * static_cast<Value>(gradient(begin + i));
-        return at_least(root) * (waits + value / (root * root * correction + epsilon));
-      };
-      constexpr int lanes = independent_values;
-      std::int64_t i = 0;
-      for (; i + lanes <= left; i += lanes) {
-        Value values[lanes];
-        for (int lane = 0; lane < lanes; ++lane) {
-          values[lane] = value_at(i + lane);
-        }
-        for (int lane = 0; lane < lanes; ++lane) {
-          accumulator[begin + i + lane] = values[lane];
-        }
-      }
-      for (; i < left; ++i) {
-        accumulator[begin + i] = value_at(i);
-      }
-      begin += left;
-    }
-  }
-};
-
-/// The factor of a value.
-template <gradient_value Value>
-struct direction_factor {
-  matrix_place const* places;
-  std::int64_t count;
-  Value const* roots;
-
-  KOKKOS_INLINE_FUNCTION Value operator()(std::int64_t i) const {
-    matrix_place const& of = place_of(places, count, &matrix_place::begin, i);
-    std::int64_t const row = (i - of.begin) / of.columns;
-    std::int64_t const column = (i - of.begin) % of.columns;
-    Value const of_row = of.has_row_statistics() ? roots[of.statistics + row] : Value(1);
-    return at_least(of_row * roots[of.column_statistics() + column]);
   }
 };
 
@@ -368,18 +248,17 @@ public:
     return true;
   }
 
-  /// Enqueues the accumulators of this step: the residual, of the factors of now, and `scale` times the gradient's
-  /// directions, times the next factors. `step` counts from 1.
-  template <class Gradient>
-  void accumulate(Value const* residual, Gradient const& gradient, Value scale, double kept, double beta2,
-                  double epsilon, std::int64_t step, Value* accumulator) const {
-    constexpr std::int64_t chunk = is_device<E> ? 1 : values_of_chunk;
-    auto const correction = static_cast<Value>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
-    for_each<E>("oktopk::adam::accumulate", exec_, (end_.begin + chunk - 1) / chunk,
-                direction_accumulation<E, Gradient, Value>{places_.data(), count(), end_.begin, residual, accumulator,
-                                                           gradient, scale, static_cast<Value>(kept),
-                                                           inverse_roots_.data(), next_roots_.data(), correction,
-                                                           static_cast<Value>(epsilon), processor_has_avx2()});
+  /// For the accumulators of this step. `step` counts from 1; `kept` is the share of the residual.
+  direction_terms<Value> terms(double kept, double beta2, double epsilon, std::int64_t step) const {
+    double const correction = 1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step)));
+    return {places_.data(),
+            count(),
+            inverse_roots_.data(),
+            next_roots_.data(),
+            static_cast<Value>(kept),
+            static_cast<Value>(correction),
+            static_cast<Value>(epsilon),
+            processor_has_avx2()};
   }
 
   /// The next statistics become those of now.

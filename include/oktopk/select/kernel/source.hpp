@@ -8,6 +8,7 @@
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
+#include <oktopk/sparse/directions.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -197,7 +198,7 @@ struct candidates {
 };
 
 /// An accumulator that is formed while a selection reads it: `accumulator = residual + rate * gradient` (Algorithm 2,
-/// lines 4 and 5, in one pass over memory).
+/// lines 4 and 5, in one pass over memory), or of directions, where there are terms of them.
 ///
 /// The three arrays have one length and do not overlap. A selection from it must write the whole accumulator.
 ///
@@ -213,13 +214,16 @@ struct accumulation {
   array_ref<Value const, MemorySpace> gradient;
   array_ref<Value, MemorySpace> accumulator;
   Value rate = 0;
+  direction_terms<Value> directions{};
 
   std::int64_t size() const { return static_cast<std::int64_t>(accumulator.extent(0)); }
 
   KOKKOS_INLINE_FUNCTION Index index(std::int64_t position) const { return static_cast<Index>(position); }
 
   KOKKOS_INLINE_FUNCTION Value peek(std::int64_t position) const {
-    return residual.data()[position] + rate * gradient.data()[position];
+    Value const change = rate * gradient.data()[position];
+    Value const waiting = residual.data()[position];
+    return directions.places == nullptr ? waiting + change : directions.formed(position, waiting, change);
   }
 
   KOKKOS_INLINE_FUNCTION Value load(std::int64_t position) const {
@@ -230,6 +234,11 @@ struct accumulation {
 
   KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, bits_of<Value> reach,
                                           std::uint64_t* masks) const {
+    if (directions.places != nullptr) {
+      directions.form(residual.data(), gradient.data(), rate, accumulator.data(), begin, begin + count * mask_width);
+      magnitude_masks<Value>(accumulator.data() + begin, count, reach, masks);
+      return;
+    }
     accumulate_masks<Value>(residual.data() + begin, gradient.data() + begin, rate, accumulator.data() + begin, count,
                             reach, masks);
   }
