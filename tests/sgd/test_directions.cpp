@@ -7,6 +7,7 @@
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
+#include "support/failing.hpp"
 
 #include <oktopk/adam.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
@@ -348,6 +349,31 @@ TEST_CASE("a fault of one rank is an error of all, nothing has changed, and trai
       CHECK(bits(to_vector(weights)) != weights_before);
     });
   }
+}
+
+TEST_CASE("every operation of a step that fails on one rank ends the step on all") {
+  auto const fault = fault_of_failing_operations(3, [](failing_communicator& comm) {
+    oktopk::topk_a<execution, failing_communicator> allreduce(execution(), comm, {.length = 200, .k = 5});
+    oktopk::adam optimizer(allreduce, {.shapes = {{15, 10}, {50}}});
+    auto const weights = to_view(std::vector<float>(200, 1));
+    for (int step = 0; step < 2; ++step) {
+      auto gradient = correlated_gradient<200, 8>(comm.rank(), step);
+      optimizer.step(weights, to_view(gradient));
+      if (step == 0) { // and where the ranks look for a fault
+        gradient[7] = comm.rank() == 1 ? std::nanf("") : 0;
+        try {
+          optimizer.step(weights, to_view(gradient));
+        } catch (oktopk::error const& heard) {
+          if (heard.code() != fault::non_finite) {
+            throw;
+          }
+        }
+      }
+    }
+    auto const found = to_vector(weights);
+    return doubles(found.begin(), found.end());
+  });
+  CHECK(fault == "");
 }
 
 TEST_CASE_ON(comm, 2, "options of directions that make no sense, or differ, are an error on every rank") {

@@ -224,6 +224,7 @@ public:
   /// rank where they are not finite, or a rank has no gradient: null.
   template <communicator Comm, class Gradient>
   bool advance(Comm& comm, Gradient const* gradient, Value scale, double beta2) {
+    cancel_on_unwind const alone(comm); // room may be missing on one rank
     sums_.resize(static_cast<std::size_t>(size()));
     if (gradient != nullptr) {
       for_each<E>("oktopk::adam::square", exec_, end_.tiles,
