@@ -201,6 +201,8 @@ struct adam_application {
 template <gradient_allreduce Allreduce>
 class adam {
   using feedback_type = error_feedback<Allreduce>;
+  using moments_type = detail::second_moments<typename Allreduce::execution_space,
+                                              typename Allreduce::communicator_type, typename Allreduce::value_type>;
 
 public:
   using execution_space = typename Allreduce::execution_space;
@@ -485,7 +487,7 @@ private:
   vector_type mean_;            // empty with directions, as the average
   vector_type mean_of_squares_; // empty with shapes
   vector_type average_;
-  std::optional<detail::second_moments<execution_space, value_type>> moments_; // with shapes
+  std::optional<moments_type> moments_; // with shapes
   detail::norm_in_order<execution_space, value_type> norm_;
 };
 

@@ -175,7 +175,7 @@ struct fourth_roots {
 ///
 /// Holds seven numbers a statistic, and sums of tiles: in all some hundredth of the vector. A step of statistics is
 /// one dense sum of them on the host: `rabenseifner`, which see for words and messages. The same on all ranks to the bit.
-template <execution_space E, gradient_value Value>
+template <execution_space E, communicator Comm, gradient_value Value>
 class second_moments {
   using memory_space = typename E::memory_space;
   using host_space = Kokkos::DefaultHostExecutionSpace;
@@ -222,7 +222,7 @@ public:
 
   /// Statistics with one more gradient, averaged over the ranks; `keep` makes them those of now. Collective. False on every
   /// rank where they are not finite, or a rank has no gradient: null.
-  template <communicator Comm, class Gradient>
+  template <class Gradient>
   bool advance(Comm& comm, Gradient const* gradient, Value scale, double beta2) {
     cancel_on_unwind const alone(comm); // room may be missing on one rank
     sums_.resize(static_cast<std::size_t>(size()));
@@ -238,8 +238,7 @@ public:
     } else {
       std::fill(sums_.begin(), sums_.end(), std::numeric_limits<Value>::quiet_NaN());
     }
-    rabenseifner<host_space, Comm, Value> sum;
-    sum.run(host_space(), comm, sums_.data(), nullptr, size());
+    sum_.run(host_space(), comm, sums_.data(), nullptr, size());
     auto const ranks = static_cast<Value>(comm.size());
     std::for_each(sums_.begin(), sums_.end(), [ranks](Value& each) { each /= ranks; });
     if (!are_finite(sums_)) {
@@ -325,6 +324,7 @@ private:
   array inverse_roots_{"oktopk::adam::inverse_roots"};
   array next_inverse_roots_{"oktopk::adam::next_inverse_roots"};
   std::vector<Value> sums_;
+  rabenseifner<host_space, Comm, Value> sum_;
 };
 
 } // namespace oktopk::detail
