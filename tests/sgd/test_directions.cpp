@@ -394,6 +394,8 @@ TEST_CASE_ON(comm, 2, "options of directions that make no sense, or differ, are 
   CHECK(unlike(heard({.shapes = {{length, -1}}}, good), out, "a dimension of -1") == "");
   std::int64_t const huge = std::int64_t(1) << 40;
   CHECK(unlike(heard({.shapes = {{huge, huge}}}, good), out, "more values than the vector") == "");
+  options const empty{.shapes = {{length}, {huge, huge, 0}}}; // a tensor without values
+  CHECK(heard(empty, empty) == outcome());
   CHECK(heard(good, {.shapes = {{length}}}).code == fault::ranks_disagree);
   CHECK(heard({.shapes = {{1, length}}}, {.shapes = {{length, 1}}}).code == fault::ranks_disagree);
   CHECK(heard(good, {}).code == fault::ranks_disagree);

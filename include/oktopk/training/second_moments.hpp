@@ -187,11 +187,11 @@ public:
     std::vector<matrix_place> places;
     matrix_place next;
     for (std::vector<std::int64_t> const& shape : shapes) {
-      next.rows = shape.size() < 2 ? 1 : shape.front();
-      std::int64_t const values = std::accumulate(shape.begin(), shape.end(), std::int64_t(1), std::multiplies<>());
-      if (values == 0) {
+      if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
         continue;
       }
+      next.rows = shape.size() < 2 ? 1 : shape.front();
+      std::int64_t const values = std::accumulate(shape.begin(), shape.end(), std::int64_t(1), std::multiplies<>());
       next.columns = values / next.rows;
       if (next.columns == 1) {
         std::swap(next.rows, next.columns);
