@@ -11,20 +11,22 @@ using oktopk::detail::magnitude_bits;
 
 namespace {
 
-std::vector<float> some_values(std::int64_t size) {
-  return drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, size, 3);
+template <class Value = float>
+std::vector<Value> some_values(std::int64_t size) {
+  return drawn<Value>([](std::uint64_t b) { return static_cast<Value>(number_in(-20, 20, b)); }, size, 3);
 }
 
 } // namespace
 
-TEST_CASE("compact writes what it keeps in ascending order") {
+TEMPLATE_TEST_CASE("compact writes what it keeps in ascending order", "", float, double) {
   for (std::int64_t const size : {0, 1, 31, 32, 63, 1000, 20000, 70000}) {
-    auto const values = some_values(size);
+    auto const values = some_values<TestType>(size);
     auto const view = to_view(values);
-    auto const expected = at_least(all_entries(values), 15.0F);
-    workspace_of<float> workspace;
+    TestType const least = 15;
+    auto const expected = at_least(all_entries(values), least);
+    workspace_of<TestType> workspace;
     workspace.reserve(execution(), size);
-    auto const count = oktopk::detail::compact(execution(), candidates_in(view), magnitude_bits(15.0F), workspace);
+    auto const count = oktopk::detail::compact(execution(), candidates_in(view), magnitude_bits(least), workspace);
     CHECK(count == expected.size());
     CHECK((selection_in(workspace, count) == expected));
   }

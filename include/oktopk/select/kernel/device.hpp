@@ -453,12 +453,15 @@ struct gather_kernel {
   static constexpr int warps = warps_in_team<Warp>;
   static constexpr std::int64_t width = tile_width<Warp, value_type>;
   static_assert(rows <= Warp::lanes);
-  static constexpr int staged = 1024; ///< candidates written at a time
 
   struct staged_candidate {
     value_type value;
     std::int32_t place; ///< in the tile
   };
+
+  /// Candidates written at a time. A GPU with 64 KiB of shared memory a multiprocessor (Turing, Pascal) has room for all of its
+  /// teams, or Kokkos refuses them.
+  static constexpr int staged = 8192 / sizeof(staged_candidate);
 
   /// The shared memory of a team.
   struct shared_scratch {
