@@ -235,7 +235,8 @@ struct accumulation {
   KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, bits_of<Value> reach,
                                           std::uint64_t* masks) const {
     if (directions.places != nullptr) {
-      directions.form(residual.data(), gradient.data(), rate, accumulator.data(), begin, begin + count * mask_width);
+      directions.form(residual.data(), gradient.data(), rate, accumulator.data(), begin,
+                      begin + std::int64_t(count) * mask_width);
       magnitude_masks<Value>(accumulator.data() + begin, count, reach, masks);
       return;
     }
