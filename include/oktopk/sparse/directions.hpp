@@ -15,7 +15,7 @@ namespace oktopk::detail {
 struct matrix_place {
   std::int64_t begin = 0; ///< of its values in the vector
   std::int64_t rows = 0;
-  std::int64_t columns = 0;
+  std::int64_t width = 0;       ///< values of a row
   std::int64_t statistics = 0;  ///< the place of its first one: one a row, unless there is one row, then one a column
   std::int64_t tiles = 0;       ///< the number of the first one
   std::int64_t row_sums = 0;    ///< the place of its sums of a tile's rows: for each row, of each tile
@@ -82,10 +82,10 @@ struct direction_terms {
 
   KOKKOS_INLINE_FUNCTION row_part part_at(std::int64_t position) const {
     matrix_place const& of = place_of(places, count, &matrix_place::begin, position);
-    std::int64_t const row = (position - of.begin) / of.columns;
-    std::int64_t const column = (position - of.begin) % of.columns;
+    std::int64_t const row = (position - of.begin) / of.width;
+    std::int64_t const column = (position - of.begin) % of.width;
     bool const has_rows = of.has_row_statistics();
-    return {of.columns - column, has_rows ? inverse_before[of.statistics + row] : Value(1),
+    return {of.width - column, has_rows ? inverse_before[of.statistics + row] : Value(1),
             has_rows ? after[of.statistics + row] : Value(1), inverse_before + of.column_statistics() + column,
             after + of.column_statistics() + column};
   }
@@ -140,8 +140,8 @@ struct direction_factor {
 
   KOKKOS_INLINE_FUNCTION Value operator()(std::int64_t i) const {
     matrix_place const& of = place_of(places, count, &matrix_place::begin, i);
-    std::int64_t const row = (i - of.begin) / of.columns;
-    std::int64_t const column = (i - of.begin) % of.columns;
+    std::int64_t const row = (i - of.begin) / of.width;
+    std::int64_t const column = (i - of.begin) % of.width;
     Value const of_row = of.has_row_statistics() ? roots[of.statistics + row] : Value(1);
     return factor_of(of_row * roots[of.column_statistics() + column]);
   }

@@ -47,10 +47,10 @@ inline std::string problem_of(tensor_shapes const& shapes, std::int64_t length) 
 template <execution_space E>
 struct tile {
   static constexpr std::int64_t rows = is_device<E> ? 16 : 64;
-  static constexpr std::int64_t columns = is_device<E> ? 64 : 1024;
+  static constexpr std::int64_t width = is_device<E> ? 64 : 1024;
 
   KOKKOS_INLINE_FUNCTION static std::int64_t down(std::int64_t count) { return (count + rows - 1) / rows; }
-  KOKKOS_INLINE_FUNCTION static std::int64_t across(std::int64_t count) { return (count + columns - 1) / columns; }
+  KOKKOS_INLINE_FUNCTION static std::int64_t across(std::int64_t count) { return (count + width - 1) / width; }
 };
 
 /// Writes the sums of squares of a tile's rows and columns.
@@ -70,24 +70,23 @@ struct tile_squares {
 
   KOKKOS_FORCEINLINE_FUNCTION void sum(std::int64_t number) const {
     matrix_place const& of = place_of(places, count, &matrix_place::tiles, number);
-    std::int64_t const across = tile<E>::across(of.columns);
+    std::int64_t const across = tile<E>::across(of.width);
     std::int64_t const down = (number - of.tiles) / across;
     std::int64_t const right = (number - of.tiles) % across;
     std::int64_t const first_row = down * tile<E>::rows;
-    std::int64_t const first_column = right * tile<E>::columns;
+    std::int64_t const first_column = right * tile<E>::width;
     std::int64_t const rows = of.rows - first_row < tile<E>::rows ? of.rows - first_row : tile<E>::rows;
-    std::int64_t const columns =
-        of.columns - first_column < tile<E>::columns ? of.columns - first_column : tile<E>::columns;
-    Value* const sums = column_sums + of.column_sums + down * of.columns + first_column;
-    for (std::int64_t column = 0; column < columns; ++column) {
+    std::int64_t const width = of.width - first_column < tile<E>::width ? of.width - first_column : tile<E>::width;
+    Value* const sums = column_sums + of.column_sums + down * of.width + first_column;
+    for (std::int64_t column = 0; column < width; ++column) {
       sums[column] = 0;
     }
     constexpr int lanes = independent_values;
     for (std::int64_t row = 0; row < rows; ++row) {
-      std::int64_t const begin = of.begin + (first_row + row) * of.columns + first_column;
+      std::int64_t const begin = of.begin + (first_row + row) * of.width + first_column;
       Value parts[lanes] = {};
       std::int64_t column = 0;
-      for (; column + lanes <= columns; column += lanes) {
+      for (; column + lanes <= width; column += lanes) {
         Value squares[lanes];
         for (int lane = 0; lane < lanes; ++lane) {
           squares[lane] = square_at(begin + column + lane);
@@ -102,7 +101,7 @@ struct tile_squares {
           sums[column + lane] = squares[lane];
         }
       }
-      for (; column < columns; ++column) {
+      for (; column < width; ++column) {
         Value const square = square_at(begin + column);
         sums[column] += square;
         parts[0] += square;
@@ -135,15 +134,15 @@ struct statistic_advance {
     matrix_place const& of = place_of(places, count, &matrix_place::statistics, i);
     bool const is_row = i < of.column_statistics();
     std::int64_t const number = i - (is_row ? of.statistics : of.column_statistics());
-    std::int64_t const across = tile<E>::across(of.columns);
+    std::int64_t const across = tile<E>::across(of.width);
     std::int64_t const parts = is_row ? across : tile<E>::down(of.rows);
     Value const* const sums = is_row ? row_sums + of.row_sums + number * across : column_sums + of.column_sums + number;
-    std::int64_t const step = is_row ? 1 : of.columns;
+    std::int64_t const step = is_row ? 1 : of.width;
     Value sum = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
       sum += sums[part * step];
     }
-    next[i] = beta2 * now[i] + (1 - beta2) * (sum / static_cast<Value>(is_row ? of.columns : of.rows));
+    next[i] = beta2 * now[i] + (1 - beta2) * (sum / static_cast<Value>(is_row ? of.width : of.rows));
   }
 };
 
@@ -192,18 +191,18 @@ public:
       }
       next.rows = shape.size() < 2 ? 1 : shape.front();
       std::int64_t const values = std::accumulate(shape.begin(), shape.end(), std::int64_t(1), std::multiplies<>());
-      next.columns = values / next.rows;
-      if (next.columns == 1) {
-        std::swap(next.rows, next.columns);
+      next.width = values / next.rows;
+      if (next.width == 1) {
+        std::swap(next.rows, next.width);
       }
       places.push_back(next);
       std::int64_t const down = tile<E>::down(next.rows);
-      std::int64_t const across = tile<E>::across(next.columns);
+      std::int64_t const across = tile<E>::across(next.width);
       next.begin += values;
-      next.statistics = places.back().column_statistics() + next.columns;
+      next.statistics = places.back().column_statistics() + next.width;
       next.tiles += down * across;
       next.row_sums += places.back().has_row_statistics() ? next.rows * across : 0;
-      next.column_sums += down * next.columns;
+      next.column_sums += down * next.width;
     }
     end_ = next;
     host_places_ = std::move(places);
