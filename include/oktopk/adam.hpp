@@ -59,6 +59,11 @@ struct adam_options {
   }
 };
 
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION Value mean_of_squares_with(Value squares, Value value, Value beta2) {
+  return beta2 * squares + (1 - beta2) * value * value;
+}
+
 template <class Gradient, gradient_value Value>
 struct square_overflow_search {
   Gradient gradient;
@@ -87,7 +92,7 @@ struct own_direction_accumulation {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     Value const value = scale * static_cast<Value>(gradient(i));
-    Value const square = beta2 * squares(i) + (1 - beta2) * value * value;
+    Value const square = mean_of_squares_with(squares(i), value, beta2);
     // What overflows is left to the allreduce, which names the entry.
     accumulator[i] = magnitude_bits(square) >= infinity_bits<Value>
                          ? square
@@ -104,7 +109,7 @@ struct own_squares_advance {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     Value const value = scale * static_cast<Value>(gradient(i));
-    squares(i) = beta2 * squares(i) + (1 - beta2) * value * value;
+    squares(i) = mean_of_squares_with(squares(i), value, beta2);
   }
 };
 
@@ -135,11 +140,6 @@ struct direction_application {
     weights(index) -= rate * values(i) / factor(index);
   }
 };
-
-template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION Value mean_of_squares_with(Value squares, Value average, Value beta2) {
-  return beta2 * squares + (1 - beta2) * average * average;
-}
 
 template <class Indices, class Vector, gradient_value Value>
 struct adam_overflow_search {
