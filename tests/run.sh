@@ -134,8 +134,8 @@ run_tests() {
 }
 
 # The suites that launch kernels, and of these what finds most in little time.
-device_suites='^(select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm)/'
-quick_suites='^(partition/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sgd/test_construction)'
+device_suites='^((select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm|sparse_sum)/|sparse/test_given)'
+quick_suites='^(partition/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sparse/test_given|sgd/test_construction)'
 
 has_gpu() {
   nvidia-smi -L >/dev/null 2>&1

@@ -69,7 +69,9 @@ enum oktopk_engine_fault {
   OKTOPK_ENGINE_DAMAGED_MESSAGE = 15,
   OKTOPK_ENGINE_CALLER_FAILED = 16, /**< anything else, memory that is missing included */
   OKTOPK_ENGINE_NOT_ASCENDING = 17,
-  OKTOPK_ENGINE_INDEX_OUT_OF_RANGE = 18
+  OKTOPK_ENGINE_INDEX_OUT_OF_RANGE = 18,
+  OKTOPK_ENGINE_REPEATED_INDEX = 19, /**< though the rank promised that none is */
+  OKTOPK_ENGINE_SIZE_MISMATCH = 20   /**< values that are not as many as their indices take */
 };
 
 /** Types of values. The engine sums float32 and float64; values of 16 bits are widened before, and narrowed behind. */

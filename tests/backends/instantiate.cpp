@@ -18,6 +18,7 @@
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sgd.hpp>
+#include <oktopk/sparse_sum.hpp>
 #ifdef OKTOPK_TESTS_WITH_MPI
 #include <oktopk/mpi.hpp>
 #endif
@@ -55,6 +56,19 @@ std::int64_t all_of(typename Allreduce::communicator_type comm) {
   optimizer.restore(oktopk::load<decltype(optimizer.state())>(stream));
   return static_cast<std::int64_t>(update.indices().extent(0));
 }
+
+/// A sum of sparse vectors.
+template <class Policies>
+std::int64_t sum_of(in_process comm) {
+  oktopk::sparse_sum<space, in_process, Policies> sum(space(), comm, {.length = 1000, .width = 2});
+  using sum_type = decltype(sum);
+  return sum(vector<typename sum_type::index_type>("indices", 3), vector<typename sum_type::value_type>("values", 6))
+      .size();
+}
+
+struct in_stages : oktopk::sum_policies<Kokkos::complex<double>, std::int64_t> {
+  using schedule = oktopk::radix;
+};
 
 } // namespace
 
@@ -104,7 +118,9 @@ std::int64_t by_type(in_process comm) {
          all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm) +
          all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
          all_of<oktopk::dense_ring_chunked<space, in_process, double, std::int64_t, coded>>(comm) +
-         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded>>(comm);
+         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded>>(comm) +
+         sum_of<oktopk::sum_policies<>>(comm) + sum_of<oktopk::sum_policies<std::int64_t>>(comm) +
+         sum_of<in_stages>(comm);
 }
 
 #ifdef OKTOPK_TESTS_WITH_MPI

@@ -41,6 +41,8 @@ TEST_CASE("a fault is named as it is spelled, and a number beyond the last is un
       {fault::caller_failed, "caller_failed"},
       {fault::not_ascending, "not_ascending"},
       {fault::index_out_of_range, "index_out_of_range"},
+      {fault::repeated_index, "repeated_index"},
+      {fault::size_mismatch, "size_mismatch"},
   };
   int number = 0;
   for (auto const& [code, text] : spelled) {
@@ -60,6 +62,9 @@ TEST_CASE("a list of indices that is wrong is named by rank and position, also a
         "oktopk: scheme: rank 3: the index at position 137438953472 is not above the one before");
   CHECK(said(fault::index_out_of_range) ==
         "oktopk: scheme: rank 3: the index at position 137438953472 is not in [0, 100)");
+  CHECK(said(fault::repeated_index) == "oktopk: scheme: rank 3: index 137438953472 is there more than once");
+  CHECK(said(fault::size_mismatch) ==
+        "oktopk: scheme: rank 3: there are 137438953472 values, which is not the width times the number of indices");
 }
 
 TEST_CASE("of faults heard in any order the lowest rank's counts, and what a rank put in before an overflow of sums") {

@@ -905,10 +905,10 @@ TEST_CASE("ranks meet by a store of the program as they do in a folder") {
 TEST_CASE("figures, schemes, names and algorithms") {
   CHECK(oktopk_engine_abi() == OKTOPK_ENGINE_ABI);
   CHECK(std::string(oktopk_engine_version()) == oktopk::version());
-  for (int code = 0; code < 20; ++code) {
+  for (int code = 0; code < 22; ++code) {
     CHECK(std::string(oktopk_engine_fault_name(code)) == name(static_cast<oktopk::fault>(code)));
   }
-  CHECK(OKTOPK_ENGINE_INDEX_OUT_OF_RANGE == static_cast<int>(oktopk::fault::index_out_of_range));
+  CHECK(OKTOPK_ENGINE_SIZE_MISMATCH == static_cast<int>(oktopk::fault::size_mismatch));
   std::vector<std::string> algorithms;
   must(oktopk_engine_algorithms(
       [](void* to, char const* each, char const*) { static_cast<std::vector<std::string>*>(to)->push_back(each); },

@@ -9,6 +9,7 @@
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/gap16.hpp>
+#include <oktopk/format/gap8.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
@@ -107,8 +108,8 @@ std::vector<target> targets_of() {
 auto const targets =
     targets_of<oktopk::coo<>, oktopk::coo<double, std::int64_t>, oktopk::coo<float, std::int64_t>,
                oktopk::coo<double, std::int32_t>, oktopk::coo_or_dense<>, oktopk::coo_or_dense<double, std::int64_t>,
-               oktopk::packed<>, oktopk::packed<double, std::int64_t>,
-               oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>,
+               oktopk::gap8<>, oktopk::gap8<double, std::int64_t>, oktopk::packed<>,
+               oktopk::packed<double, std::int64_t>, oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>,
                oktopk::packed<float, std::int32_t, oktopk::fixed_values<8>>,
                oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>,
                oktopk::packed<float, std::int32_t, oktopk::fixed_values<3>>,

@@ -6,6 +6,7 @@
 
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/sampled.hpp>
+#include <oktopk/partition/splitters.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <bit>
@@ -92,7 +93,8 @@ TEST_CASE("a rank that selected nothing has no say in balanced regions") {
   }
 }
 
-TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::sampled) {
+TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::sampled,
+                   oktopk::splitters) {
   check_partitioner<TestType>();
 }
 
@@ -102,13 +104,43 @@ TEST_CASE("partitioners keep their contract with other options than the usual on
 }
 
 TEMPLATE_TEST_CASE("balanced and sampled regions balance what is crowded in the same places, where uniform ones do not",
-                   "", oktopk::balanced, oktopk::sampled) {
+                   "", oktopk::balanced, oktopk::sampled, oktopk::splitters) {
   for (int const ranks : {2, 4, 8, 16}) {
     auto const selected = [](int rank) { return crowded(rank, 1 << 20, 10000); };
     CAPTURE(ranks);
     CHECK(imbalance(ranks, checked<TestType>(ranks, 1 << 20, selected), selected) < 1.1);
     CHECK(imbalance(ranks, checked<oktopk::uniform>(ranks, 1 << 20, selected), selected) > 1.3);
   }
+}
+
+TEST_CASE("splitters balance what ranks have at different places, few entries and a whole vector") {
+  for (int const ranks : {2, 3, 5, 8, 13, 16}) {
+    CAPTURE(ranks);
+    auto const apart = [&](int rank) { // more on higher ranks, each in a stretch of its own
+      selection chosen;
+      for (std::int64_t i = 0; i < 500 * (rank + 1); ++i) {
+        chosen.push_back(rank * 100000 + i * 3);
+      }
+      return chosen;
+    };
+    CHECK(imbalance(ranks, checked<oktopk::splitters>(ranks, 100000 * ranks, apart), apart) < 1.5);
+    auto const whole = [](int) {
+      selection chosen(1 << 16);
+      std::iota(chosen.begin(), chosen.end(), 0);
+      return chosen;
+    };
+    CHECK(imbalance(ranks, checked<oktopk::splitters>(ranks, 1 << 16, whole), whole) < 1.001);
+  }
+}
+
+TEST_CASE("splitters refuse samples that no rank can have given") {
+  auto const said = outcomes_of(2, [](oktopk::in_process_communicator comm) {
+    auto call = call_on(comm, 100);
+    oktopk::splitters::step<execution, oktopk::in_process_communicator> step{oktopk::splitters()};
+    auto const indices = to_view(selection{comm.rank() == 0 ? 120 : 3});
+    step.run(call, oktopk::array_ref<std::int64_t const, memory>(indices.data(), 1));
+  });
+  CHECK(unlike(said, oktopk::fault::damaged_message, "the samples of a rank") == "");
 }
 
 TEST_CASE("balanced regions of lengths near 2^40 do not overflow") {

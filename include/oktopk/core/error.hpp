@@ -35,6 +35,8 @@ enum class fault : std::uint8_t {
   caller_failed,        ///< code of the program, which a call ran or waited for, threw an exception that is no `error`
   not_ascending,        ///< indices that a rank put in, of which one is not above the one before
   index_out_of_range,   ///< an index that a rank put in, and that is not in [0, length)
+  repeated_index,       ///< an index that a rank put in twice, though it promised not to
+  size_mismatch,        ///< indices and values that a rank put in, of which the one are not as many as the other take
 };
 
 constexpr std::string_view name(fault what) noexcept {
@@ -56,7 +58,9 @@ constexpr std::string_view name(fault what) noexcept {
                                         "damaged_message",
                                         "caller_failed",
                                         "not_ascending",
-                                        "index_out_of_range"};
+                                        "index_out_of_range",
+                                        "repeated_index",
+                                        "size_mismatch"};
   return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
@@ -161,6 +165,12 @@ struct fault_report {
     }
     if (code == fault::index_out_of_range) {
       return {code, who + "the index at position " + number + " is not in [0, " + std::to_string(length) + ")"};
+    }
+    if (code == fault::repeated_index) {
+      return {code, who + "index " + number + " is there more than once"};
+    }
+    if (code == fault::size_mismatch) {
+      return {code, who + "there are " + number + " values, which is not the width times the number of indices"};
     }
     if (code != fault::non_finite) {
       return {code, who + std::string(name(code))};

@@ -18,6 +18,18 @@ struct region {
 template <class T, class MemorySpace>
 using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+namespace detail {
+
+/// The width of gradients' entries, for kernels that take any: a constant, so that their loops over it vanish. A kernel of
+/// a device cannot call the conversion of `std::integral_constant`.
+struct width_of_one {
+  width_of_one() = default;
+  constexpr explicit width_of_one(std::int64_t) {}
+  KOKKOS_INLINE_FUNCTION constexpr operator std::int64_t() const { return 1; } // NOLINT(google-explicit-constructor)
+};
+
+} // namespace detail
+
 /// Entries of a sparse vector: indices, ascending and unique, and `width` values of each, one after the other (a row).
 /// Gradients have a width of 1.
 template <gradient_index Index, wire_value Value, class MemorySpace>

@@ -58,24 +58,29 @@ private:
   view_type view_;
 };
 
-/// Room for entries, as two arrays that only grow.
-template <gradient_index Index, gradient_value Value, execution_space E>
+/// Room for entries, as two arrays that only grow. `Width` is the type of the number of values of an entry.
+template <gradient_index Index, wire_value Value, execution_space E, class Width = width_of_one>
 struct entries_buffer {
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<Index, Value, memory_space>;
 
-  explicit entries_buffer(char const* label) : indices(label), values(label) {}
+  explicit entries_buffer(char const* label, Width values_of_each = {})
+      : indices(label), values(label), width(values_of_each) {}
 
   buffer<Index, memory_space> indices;
   buffer<Value, memory_space> values;
+  Width width;
 
   /// May lose the entries that are there.
   void reserve(E const& exec, std::int64_t count) {
     indices.reserve(exec, count);
-    values.reserve(exec, count);
+    values.reserve(exec, count * width);
   }
 
-  entries_type entries(std::int64_t count) const { return {indices.data(), values.data(), count}; }
+  /// The values of the entry at a position.
+  Value* values_at(std::int64_t position) const { return values.data() + position * width; }
+
+  entries_type entries(std::int64_t count) const { return {indices.data(), values.data(), count, width}; }
 };
 
 /// Enqueues a copy from one memory space to another: of bytes, so that it is compiled once for all types.

@@ -145,7 +145,9 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  explicit encoded_allgatherv(Format const& format = {}) : pieces_(format), balance_(format) {}
+  explicit encoded_allgatherv(Format const& format = {})
+      : pieces_(format), balance_(format),
+        entries_("oktopk::allgatherv::entries", detail::width_of<Format>(format.width())) {}
 
   /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
   /// This rank's own entries in it are decoded, too, so they equal those on the other ranks.
@@ -198,7 +200,7 @@ public:
       detail::transfer const& piece = scheme[i];
       pieces_.decode(call.exec, parts_, places_[i].offset, places_[i].bytes, piece.last - piece.first,
                      where(static_cast<std::size_t>(piece.from)), entries_.indices.data() + piece.first,
-                     entries_.values.data() + piece.first);
+                     entries_.values_at(piece.first));
     }
     return entries_.entries(total);
   }
@@ -301,7 +303,7 @@ private:
   detail::balance<E, Comm, Format> balance_;
   detail::message_group<Comm> messages_;
   detail::message_buffer<E> parts_{"oktopk::allgatherv::parts"};
-  detail::entries_buffer<index_type, value_type, E> entries_{"oktopk::allgatherv::entries"};
+  detail::entries_buffer<index_type, value_type, E, detail::width_of<Format>> entries_;
   std::vector<detail::transfer> scheme_;
   std::vector<place> places_;            // of the pieces
   std::vector<std::int64_t> capacities_; // of the parts

@@ -133,7 +133,7 @@ struct search_and_gather {
 struct everything {
   struct options {};
 
-  template <gradient_value>
+  template <wire_value>
   using state = detail::no_state;
 
   everything() = default;
@@ -152,19 +152,23 @@ struct everything {
     detail::delivered<Format, E> run(call_context<E, Comm>& call, detail::reduced<Format, E> const& mine,
                                      regions<E> const& owned, detail::no_state&) {
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, mine.sums.size());
-      largest_region_ = *std::max_element(sizes.begin(), sizes.end());
       auto const region_of = [&](std::size_t rank) { return owned.region_of(static_cast<int>(rank)); };
+      largest_region_ = *std::max_element(sizes.begin(), sizes.end());
+      widest_region_ = 0;
+      for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+        widest_region_ = std::max(widest_region_, region_of(rank).width());
+      }
       return {allgatherv_.run(call, mine.sums, sizes, region_of), mine.sums, sizes};
     }
 
-    /// For regions of one width. If no number bounds what other ranks bring: with the sums of the last call.
+    /// For regions of one width. If no number bounds what other ranks bring: with the regions and sums of the last call.
     word_bound bound_words(detail::call_size const& of) const {
       std::int64_t const width = of.length / of.ranks + (of.length % of.ranks != 0 ? 1 : 0);
       std::int64_t const most_sums =
           of.brought > width / of.ranks ? width : of.brought * of.ranks; // no more than the region has
       return detail::count_gathering<Comm>::bound_words(of.ranks) +
              allgatherv_.bound_words(of.ranks, of.selected ? most_sums : std::max(most_sums, largest_region_),
-                                     {0, width});
+                                     {0, of.selected ? width : std::max(width, widest_region_)});
     }
 
     static detail::call_cost expected_cost(everything const&, Format const& format, int ranks, double length,
@@ -175,6 +179,7 @@ struct everything {
 
   private:
     std::int64_t largest_region_ = 0; // sums in it, in the last call
+    std::int64_t widest_region_ = 0;  // its indices
     detail::count_gathering<Comm> gather_counts_;
     encoded_allgatherv<E, Comm, Format> allgatherv_;
   };

@@ -34,19 +34,25 @@ namespace detail {
 /// with a header of 2 words: the number of its entries, or the sender's fault. At most the selection is sent: 2k(P-1)/P
 /// words in COO where it lies evenly over the regions, 2k at worst. A later stage has a message for each other group
 /// and headers of 4 words, which name the faulty rank, too; the selection is then brought into the order of the groups
-/// first, in one pass, and so are the losses of a lossy format afterwards. While one bucket's messages are in flight the
+/// first, in one pass, and so are the losses of a lossy format afterwards. With a `Combiner`, what it makes of the values
+/// of each index takes the place of sums. While one bucket's messages are in flight the
 /// previous bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one
 /// bucket follows the other.
-template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
+template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule,
+          combiner<typename Format::value_type> Combiner = sum_combiner<typename Format::value_type>>
 class split_and_reduce {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
+  using width_type = width_of<Format>;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
   using result_type = reduced<Format, E>;
 
-  [[gnu::cold]] explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
+  [[gnu::cold]] explicit split_and_reduce(Schedule how, Format const& format = {})
+      : schedule_(how), format_(format), sum_(width_type(format.width())),
+        decoded_("oktopk::split_and_reduce::decoded", width_type(format.width())),
+        arranged_("oktopk::split_and_reduce::arranged", width_type(format.width())) {}
 
   /// Collective. `owned` is identical on all ranks, and so is what is known of the entries that ranks bring. If that is
   /// nothing, ranks announce their sizes first, in as many more messages of 2 words. Throws the fault of the lowest faulty
@@ -243,21 +249,24 @@ private:
   }
 
   // Turns the values that receivers have into the losses.
-  void note_losses(call_context<E, Comm>& call, entries_type const& held, std::size_t stage) {
-    if (!is_lossy(format_) || call.faults) {
-      return;
+  void note_losses([[maybe_unused]] call_context<E, Comm>& call, [[maybe_unused]] entries_type const& held,
+                   [[maybe_unused]] std::size_t stage) {
+    if constexpr (!Format::lossless) {
+      if (!is_lossy(format_) || call.faults) {
+        return;
+      }
+      std::int64_t const first = positions_.host()[own_.first];
+      std::int64_t const last = positions_.host()[own_.last];
+      auto const subtract = [&](std::int64_t begin, std::int64_t end) {
+        value_type* const sent = sent_[stage].values.data() + begin;
+        losses_of<E, value_type>(call.exec, held.values.data() + begin, sent, end - begin, sent);
+      };
+      subtract(0, first);
+      subtract(last, held.size());
+      entries_type const all{sent_[stage].indices.data(), sent_[stage].values.data(), held.size()};
+      below_.push_back(all.slice(0, first));
+      above_.push_back(all.slice(last, held.size()));
     }
-    std::int64_t const first = positions_.host()[own_.first];
-    std::int64_t const last = positions_.host()[own_.last];
-    auto const subtract = [&](std::int64_t begin, std::int64_t end) {
-      value_type* const sent = sent_[stage].values.data() + begin;
-      losses_of<E, value_type>(call.exec, held.values.data() + begin, sent, end - begin, sent);
-    };
-    subtract(0, first);
-    subtract(last, held.size());
-    entries_type const all{sent_[stage].indices.data(), sent_[stage].values.data(), held.size()};
-    below_.push_back(all.slice(0, first));
-    above_.push_back(all.slice(last, held.size()));
   }
 
   // Exchanges the messages of a stage. After the last one every rank has heard of the same faults.
@@ -401,13 +410,13 @@ private:
 
   Schedule schedule_;
   Format format_;
-  region_sum<index_type, value_type, E> sum_;
+  region_sum<index_type, value_type, E, Combiner, width_type> sum_;
   message_group<Comm> messages_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::split_and_reduce::positions"};
   message_buffer<E> outgoing_{"oktopk::split_and_reduce::outgoing"};
   message_buffer<E> incoming_{"oktopk::split_and_reduce::incoming"};
-  entries_buffer<index_type, value_type, E> decoded_{"oktopk::split_and_reduce::decoded"};
-  entries_buffer<index_type, value_type, E> arranged_{"oktopk::split_and_reduce::arranged"};
+  entries_buffer<index_type, value_type, E, width_type> decoded_;
+  entries_buffer<index_type, value_type, E, width_type> arranged_;
   std::vector<entries_buffer<index_type, value_type, E>> sent_; // of each stage, as receivers decode it
   std::vector<entries_type> below_;                             // losses of each stage
   std::vector<entries_type> above_;

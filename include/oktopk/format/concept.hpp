@@ -79,7 +79,7 @@ concept encodes_on =
 ///    index and `width()` values: counts are of entries, arrays of values have `width()` times as many.
 /// 2. `name()` — the same on all ranks that exchange messages.
 /// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
-///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
+///    of gradients are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
 ///    encoded the entries.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound that does not depend on the entries; a receiver makes this
 ///    much room. Grows with `count`.
@@ -100,6 +100,20 @@ concept sparse_format = std::copy_constructible<F> && std::default_initializable
                         detail::encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
 namespace detail {
+
+/// The type of the number of values of an entry: a constant for formats of gradients, so that kernels have no loop over it.
+template <class Format>
+using width_of = std::conditional_t<requires { requires std::bool_constant<Format::width() == 1>::value; },
+                                    width_of_one, std::int64_t>;
+
+/// "float32", "int64"
+template <wire_value Value>
+std::string value_name() {
+  return (std::floating_point<Value>      ? "float"
+          : std::unsigned_integral<Value> ? "uint"
+                                          : "int") +
+         std::to_string(8 * sizeof(Value));
+}
 
 /// True if a format may change the values that it encodes.
 template <sparse_format Format>
@@ -127,7 +141,8 @@ double expected_places(Format const& format, double count, double width) {
 
 // The answer of decoders to bytes that no encoder wrote.
 
-/// The value of an entry that cannot be decoded: a NaN, which every algorithm reports.
+/// The value of an entry that cannot be decoded: a NaN, which every algorithm of gradients reports; of integers the
+/// largest.
 template <wire_value Value>
 KOKKOS_INLINE_FUNCTION Value spoilt_value() {
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1));

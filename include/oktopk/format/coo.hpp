@@ -11,12 +11,6 @@ namespace oktopk {
 // function that they stand in (docs/backends.md).
 namespace detail {
 
-/// The width of gradients' entries, for kernels that take any: a constant, so that their loops over it vanish. A kernel of
-/// a device cannot call the conversion of `std::integral_constant`.
-struct width_of_one {
-  KOKKOS_INLINE_FUNCTION constexpr operator std::int64_t() const { return 1; } // NOLINT(google-explicit-constructor)
-};
-
 /// The arrays of a message, that of the wider type first.
 template <class Index, class Value>
 struct coo_arrays {
@@ -110,7 +104,7 @@ struct coo : format_base {
   static constexpr std::int64_t entry_bytes = detail::coo_entry_bytes<Index, Value>(1);
 
   static std::string name() {
-    return "coo<float" + std::to_string(8 * sizeof(Value)) + ", int" + std::to_string(8 * sizeof(Index)) + ">";
+    return "coo<" + detail::value_name<Value>() + ", int" + std::to_string(8 * sizeof(Index)) + ">";
   }
 
   static std::int64_t max_encoded_bytes(std::int64_t count, region) { return count * entry_bytes; }

@@ -24,7 +24,7 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 }
 
 /// The blocks of a list of entries, one after the other in another order.
-template <gradient_index Index, gradient_value Value, class MemorySpace>
+template <gradient_index Index, wire_value Value, class MemorySpace, class Width>
 struct blocks_in_order {
   static constexpr bool single = false;
 
@@ -35,6 +35,7 @@ struct blocks_in_order {
   std::int64_t const* block_at;  ///< the block at each place of the other order
   Index* indices;
   Value* values;
+  Width width;
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t place) const {
     std::int64_t const block = block_at[place];
@@ -46,7 +47,9 @@ struct blocks_in_order {
     std::int64_t const shift = to[place] - from[block];
     for (std::int64_t i = positions[block]; i < positions[block + 1]; ++i, ++position) {
       indices[position] = static_cast<Index>(entries.indices(i) + shift);
-      values[position] = entries.values(i);
+      for (std::int64_t j = 0; j < width; ++j) {
+        values[position * width + j] = entries.values(i * width + j);
+      }
     }
     return positions[block + 1] - positions[block];
   }
@@ -121,18 +124,18 @@ public:
   }
 
   /// A list of the gradient in the order. It lies in `out`, or is the list itself.
-  template <gradient_index Index, gradient_value Value>
+  template <gradient_index Index, wire_value Value, class Width>
   sparse_ref<Index, Value, typename E::memory_space>
   arranged(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
-           detail::entries_buffer<Index, Value, E>& out) const {
+           detail::entries_buffer<Index, Value, E, Width>& out) const {
     return is_identity() ? list : moved(exec, list, given_, wanted_, out);
   }
 
   /// And back.
-  template <gradient_index Index, gradient_value Value>
+  template <gradient_index Index, wire_value Value, class Width>
   sparse_ref<Index, Value, typename E::memory_space>
   restored(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list,
-           detail::entries_buffer<Index, Value, E>& out) const {
+           detail::entries_buffer<Index, Value, E, Width>& out) const {
     return is_identity() ? list : moved(exec, list, wanted_, given_, out);
   }
 
@@ -203,19 +206,19 @@ private:
     }
   }
 
-  template <gradient_index Index, gradient_value Value>
+  template <gradient_index Index, wire_value Value, class Width>
   sparse_ref<Index, Value, typename E::memory_space>
   moved(E const& exec, sparse_ref<Index, Value, typename E::memory_space> const& list, order const& from,
-        order const& to, detail::entries_buffer<Index, Value, E>& out) const {
+        order const& to, detail::entries_buffer<Index, Value, E, Width>& out) const {
     using space = typename E::memory_space;
     detail::enqueue_copy<space, space>(exec, positions_.data(), from.begins.device().data(), count() + 1);
     Kokkos::parallel_for("oktopk::regions::positions", detail::index_range<E>(exec, 0, count() + 1),
                          detail::boundary_search<Index>{list.indices.data(), list.size(), positions_.data()});
     out.reserve(exec, list.size());
     detail::enqueue_in_order("oktopk::regions::move", exec, count(),
-                             detail::blocks_in_order<Index, Value, space>{
+                             detail::blocks_in_order<Index, Value, space, Width>{
                                  list, positions_.data(), from.begins.device().data(), to.begins.device().data(),
-                                 to.other.device().data(), out.indices.data(), out.values.data()});
+                                 to.other.device().data(), out.indices.data(), out.values.data(), out.width});
     return out.entries(list.size());
   }
 

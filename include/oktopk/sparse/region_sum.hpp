@@ -26,8 +26,16 @@ struct sum_combiner : non_finite_fault {
   KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return a + b; }
 };
 
+/// For a combiner whose results are never a fault: nobody looks for one.
+struct no_fault {
+  template <wire_value Value>
+  KOKKOS_INLINE_FUNCTION static constexpr bool is_fault(Value) {
+    return false;
+  }
+};
+
 /// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for faults.
-template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner>
+template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner, class Width>
 struct touched_items {
   static constexpr bool single = false;
   static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
@@ -38,6 +46,7 @@ struct touched_items {
   Index* indices;
   Value* values;
   std::int64_t* noted; ///< `largest_index` less the least index of a fault; 0 if there is none
+  Width width;
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
 
@@ -45,13 +54,15 @@ struct touched_items {
     std::int64_t const first = position;
     for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
       std::int64_t const place = word * 64 + lowest_bit(left);
-      Value const sum = sums[place];
       indices[position] = static_cast<Index>(begin + place);
-      values[position] = sum;
-      sums[place] = Combiner::identity();
-      if constexpr (is_device<E>) {
-        if (Combiner::is_fault(sum)) {
-          Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+      for (std::int64_t j = 0; j < width; ++j) {
+        Value const sum = sums[place * width + j];
+        values[position * width + j] = sum;
+        sums[place * width + j] = Combiner::identity();
+        if constexpr (is_device<E>) {
+          if (Combiner::is_fault(sum)) {
+            Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+          }
         }
       }
     }
@@ -62,7 +73,7 @@ struct touched_items {
   }
 };
 
-template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner>
+template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner, class Width>
 struct region_sum_addition {
   static constexpr std::int64_t ahead = 24;
 
@@ -71,14 +82,37 @@ struct region_sum_addition {
   std::int64_t begin;
   Value* sums;
   std::uint64_t* touched;
+  Width width;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     // The sums are far apart and have left the cache since the last call.
     std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
-    prefetch_for_writing<E>(&sums[later - begin]);
+    prefetch_for_writing<E>(&sums[(later - begin) * width]);
     std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
-    sums[place] = Combiner::combine(sums[place], entries.values(i));
+    for (std::int64_t j = 0; j < width; ++j) {
+      sums[place * width + j] = Combiner::combine(sums[place * width + j], entries.values(i * width + j));
+    }
     set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
+  }
+};
+
+/// Adds the values of a list that has every place.
+template <wire_value Value, combiner<Value> Combiner>
+struct region_sum_full_addition {
+  Value const* values;
+  Value* sums;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { sums[i] = Combiner::combine(sums[i], values[i]); }
+};
+
+/// And marks every place as touched.
+struct touch_all {
+  std::int64_t places;
+  std::uint64_t* touched;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t word) const {
+    std::int64_t const left = places - word * 64;
+    touched[word] = left >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << left) - 1;
   }
 };
 
@@ -86,13 +120,14 @@ struct region_sum_addition {
 
 namespace oktopk {
 
-/// The sums of the region that a rank owns, or what another combiner makes of the values of each index.
+/// The sums of the region that a rank owns, or what another combiner makes of the values of each index. `Width` is the type
+/// of the number of values of an entry, each of which is combined by itself.
 ///
 /// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
 /// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
 /// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
 template <gradient_index Index, wire_value Value, execution_space E,
-          detail::combiner<Value> Combiner = detail::sum_combiner<Value>>
+          detail::combiner<Value> Combiner = detail::sum_combiner<Value>, class Width = detail::width_of_one>
 class region_sum {
 public:
   using memory_space = typename E::memory_space;
@@ -104,17 +139,20 @@ public:
     detail::fault_report fault;
   };
 
+  explicit region_sum(Width values_of_each = Width()) : width_(values_of_each) {}
+
   /// Starts with an empty region, also after a call that was given up before `extract`. All entries added until
   /// `extract` must lie inside; if no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) { // cleared without memory for the entries, which may be missing
-      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Combiner::identity());
+      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width() * width_,
+                         Combiner::identity());
       detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
       filled_ = false;
     }
     where_ = where;
     std::int64_t const room = sums_.capacity();
-    sums_.reserve(exec, where.width());
+    sums_.reserve(exec, where.width() * width_);
     if (__builtin_bit_cast(detail::bits_of<Value>, Combiner::identity()) != 0 && sums_.capacity() > room) {
       detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), sums_.capacity(), Combiner::identity());
     }
@@ -130,9 +168,20 @@ public:
   void add(E const& exec, entries_type entries) {
     counted_ += entries.size();
     filled_ = true;
-    using addition = detail::region_sum_addition<E, Index, Value, Combiner>;
+    if constexpr (!std::same_as<Width, detail::width_of_one>) { // a selection of a gradient never fills a region
+      if (entries.size() == where_.width()) {
+        using addition = detail::region_sum_full_addition<Value, Combiner>;
+        Kokkos::parallel_for("oktopk::region_sum::add",
+                             detail::index_range<E>(exec, 0, entries.size() * std::int64_t(width_)),
+                             addition{entries.values.data(), sums_.data()});
+        Kokkos::parallel_for("oktopk::region_sum::touch", detail::index_range<E>(exec, 0, words()),
+                             detail::touch_all{where_.width(), touched_.data()});
+        return;
+      }
+    }
+    using addition = detail::region_sum_addition<E, Index, Value, Combiner, Width>;
     Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
-                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
+                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data(), width_});
   }
 
   /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Their indices begin at
@@ -144,29 +193,32 @@ public:
       *noted_.host() = 0;
       noted_.to_device(exec, 1);
     }
-    std::int64_t const count = detail::write_in_order("oktopk::region_sum::extract", exec, words(),
-                                                      items{sums_.data(), touched_.data(), begin.value_or(where_.begin),
-                                                            indices_.data(), values_.data(), noted_.device().data()});
-    return {indices_.data(), values_.data(), count};
+    std::int64_t const count =
+        detail::write_in_order("oktopk::region_sum::extract", exec, words(),
+                               items{sums_.data(), touched_.data(), begin.value_or(where_.begin), indices_.data(),
+                                     values_.data(), noted_.device().data(), width_});
+    return {indices_.data(), values_.data(), count, width_};
   }
 
   /// The same, and looks for a fault: on a device in the same kernel.
   checked_sums extract_checked(E const& exec, std::optional<std::int64_t> begin = {}) {
     using detail::fault_report;
     entries_type const sums = extract(exec, begin);
-    if constexpr (detail::is_device<E>) {
+    if constexpr (std::derived_from<Combiner, detail::no_fault>) {
+      return {sums, {}};
+    } else if constexpr (detail::is_device<E>) {
       noted_.to_host(exec, 1, "oktopk::region_sum::extract");
       std::int64_t const noted = *noted_.host();
       return {sums,
               noted == 0 ? fault_report() : fault_report{fault::non_finite, items::largest_index - noted, subject}};
     } else {
       std::int64_t const first = detail::first_non_finite<E, Value, Combiner>(exec, sums.values);
-      return {sums, detail::fault_at<E, Index>(exec, sums.indices, first, subject)};
+      return {sums, detail::fault_at<E, Index>(exec, sums.indices, first / width_, subject)};
     }
   }
 
 private:
-  using items = detail::touched_items<E, Index, Value, Combiner>;
+  using items = detail::touched_items<E, Index, Value, Combiner, Width>;
   static constexpr detail::fault_subject subject = detail::fault_subject::sum;
 
   std::int64_t words() const { return (where_.width() + 63) / 64; }
@@ -175,9 +227,10 @@ private:
   void reserve_entries(E const& exec, std::int64_t added) {
     std::int64_t const entries = added < where_.width() ? added : where_.width();
     indices_.reserve(exec, entries);
-    values_.reserve(exec, entries);
+    values_.reserve(exec, entries * width_);
   }
 
+  Width width_;
   region where_;
   std::int64_t counted_ = 0;
   bool filled_ = false; // since the last `extract`

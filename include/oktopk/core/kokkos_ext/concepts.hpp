@@ -19,10 +19,9 @@ namespace oktopk {
 template <class E>
 concept execution_space = bool(Kokkos::is_execution_space<E>::value);
 
-/// What formats and exchanges ask of a value: 4 or 8 bytes, and patterns of bits that are no number, for entries that
-/// cannot be decoded.
+/// What formats, exchanges and sums of regions ask of a value: a number of 4 or 8 bytes.
 template <class T>
-concept wire_value = std::floating_point<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept wire_value = (std::floating_point<T> || std::integral<T>)&&(sizeof(T) == 4 || sizeof(T) == 8);
 
 /// The element types of gradients: IEEE binary32 and binary64, whose magnitudes order like their bit patterns.
 template <class T>
