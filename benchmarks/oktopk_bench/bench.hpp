@@ -8,6 +8,7 @@
 #include "report.hpp"
 #include "result.hpp"
 #include "run.hpp"
+#include "sums.hpp"
 #include "verify.hpp"
 
 #include "programs/added_codecs.hpp"
@@ -212,6 +213,10 @@ void run_bench(Comm comm, command_line const& read, std::string const& note = {}
     if (comm.rank() == 0) {
       std::fputs(read.text.c_str(), stdout);
     }
+    return;
+  }
+  if (read.asked.operation == "sparse_sum") {
+    sums_bench<Comm>(comm, read.asked, note).run();
     return;
   }
 #ifdef OKTOPK_BENCH_WITH_XXHASH

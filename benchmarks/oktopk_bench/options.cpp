@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "entries.hpp"
 #include "input.hpp"
 
 #include "programs/arguments.hpp"
@@ -76,6 +77,15 @@ void declare(CLI::App& app, options& asked) {
       ->transform(oktopk_programs::whole(0, most_steps));
   app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")
       ->transform(oktopk_programs::whole_unsigned(0, std::numeric_limits<std::uint64_t>::max()));
+  app.add_option("--operation", asked.operation,
+                 "allreduce of gradients (default), or sparse_sum:\nof vectors that are sparse already, by the schemes "
+                 "sparse_sum,\n"
+                 "gather_and_sum and all that are dense")
+      ->check(CLI::IsMember({"allreduce", "sparse_sum"}));
+  app.add_option("--skew", asked.skew, "How entries of sparse_sum lie: zipf (default), uniform, blocks")
+      ->check(entries_source::fault_of_skew);
+  app.add_option("--width", asked.width, "Values of an entry of sparse_sum (default: 1)")
+      ->transform(oktopk_programs::whole(1, 1 << 20));
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
   auto* const in_process =
@@ -140,6 +150,12 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
     for (std::size_t i = 0; first && i < unknown.size(); ++i) {
       read.fault += " " + unknown[i];
     }
+  }
+  if (read.asked.operation == "sparse_sum" && read.fault.empty() && read.text.empty() &&
+      (!read.asked.length || !read.asked.density || read.asked.checked || read.asked.over_tcp || read.asked.quality ||
+       !read.asked.dump.empty())) {
+    read.fault = "--operation sparse_sum goes with --length and --density, and without --checked, --over-tcp, "
+                 "--quality and --dump";
   }
 #ifndef OKTOPK_BENCH_WITH_MPI
   if (read.asked.over_tcp && read.fault.empty() && read.text.empty()) {

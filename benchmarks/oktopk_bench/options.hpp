@@ -21,6 +21,9 @@ struct options {
   std::optional<std::int64_t> steps;
   std::int64_t warmup = 0;
   std::uint64_t seed = 1;
+  std::string operation = "allreduce";
+  std::string skew = "zipf"; ///< of entries, for the operation `sparse_sum`
+  std::int64_t width = 1;    ///< of its rows
   std::string csv;
   std::string dump;
   std::optional<int> in_process;

@@ -4,6 +4,7 @@
 
 /// Sums of vectors that are sparse already, and the communicators that need no MPI.
 
+#include <oktopk/algorithm/sparse_reduce.hpp>
 #include <oktopk/algorithm/sparse_sum.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>

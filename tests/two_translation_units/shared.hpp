@@ -5,6 +5,7 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/sgd.hpp>
+#include <oktopk/sparse_sum.hpp>
 #ifdef OKTOPK_TESTS_WITH_MPI
 #include <oktopk/mpi.hpp>
 #endif

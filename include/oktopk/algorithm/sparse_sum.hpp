@@ -9,6 +9,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/gap8.hpp>
 #include <oktopk/partition/splitters.hpp>
+#include <oktopk/sparse/combiners.hpp>
 #include <oktopk/sparse/given_entries.hpp>
 
 #include <algorithm>
@@ -57,14 +58,6 @@ template <class V, class T, class E>
 concept view_of_entries = bool(Kokkos::is_view<V>::value) && same_value_type<V, T> && accessible_from<V, E>;
 
 } // namespace detail
-
-/// Adds values up.
-template <wire_value Value>
-struct sum_of : detail::no_fault {
-  static std::string name() { return "sum"; }
-  KOKKOS_INLINE_FUNCTION static constexpr Value identity() { return 0; }
-  KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return static_cast<Value>(a + b); }
-};
 
 /// The types and policies of a sum of sparse vectors. For another one, derive and name it.
 ///
@@ -154,6 +147,8 @@ class sparse_sum
   static_assert(std::same_as<typename format_type::value_type, number>,
                 "oktopk: P::format has another value type than P::value_type, whose parts it takes if that is complex");
   static_assert(detail::combiner<combiner_type, number>, "oktopk: P::combiner is no combiner of these values");
+  static_assert(!detail::counts_contributors<combiner_type, number> || !schedule_type::has_stages,
+                "oktopk: P::combiner counts contributors, which the stages of P::schedule do not pass on");
   static_assert(partitioner<partitioner_type, E, Comm>, "oktopk: P::partitioner is no partitioner");
   static_assert(schedule<schedule_type>, "oktopk: P::schedule is no schedule");
   static_assert(deliverer<deliverer_type, E, Comm, format_type>, "oktopk: P::deliverer is no deliverer");
@@ -200,8 +195,11 @@ public:
   double bound_words() const {
     detail::call_size const& last = last_;
     detail::call_size unknown = last; // sums: `deliver_` knows how many there were
+    unknown.brought = 0;
     unknown.selected.reset();
-    return (counts_.bound_words(last.ranks) + reduce_.bound_words(last) + deliver_.bound_words(unknown))
+    double const of_pairs = 2.0 * (last.ranks - 1) * static_cast<double>(receivers_.size());
+    return of_pairs +
+           (counts_.bound_words(last.ranks) + reduce_.bound_words(last) + deliver_.bound_words(unknown))
                .total(base::comm_) +
            partitioner_.bound_words(last.ranks, last.k, true);
   }
@@ -264,6 +262,11 @@ protected:
                                  : " is more than the format " + std::string(format_.name()) + " takes, with " +
                                        std::to_string(numbers) + " numbers a value"));
     }
+    if constexpr (requires { how.deliver.root; }) {
+      if (how.deliver.root >= base::comm_.size()) {
+        terms.note(fault::option_out_of_range, "root = " + std::to_string(how.deliver.root) + " is none of the ranks");
+      }
+    }
     terms.fact("length", base::length_).fact("width", width_).fact("format", format_.name());
     terms.fact("values", detail::summed_value_name<value_type>()).fact("combiner", combiner_type::name());
     detail::check_policy("partitioner", partitioner_, terms);
@@ -281,7 +284,8 @@ private:
   entries_type const& sum(given_type const& given, detail::fault_report const& problem) {
     return base::make_call("oktopk::sparse_sum", 0, [&](call_context<E, Comm>& call, detail::call_state&) {
       auto const mine = source(call, given, problem);
-      auto const counts = counts_.run(call, mine.size()); // throws the faults of all ranks
+      detail::rank_pairs pairs;
+      auto const counts = count(call, mine, pairs); // throws the faults of all ranks
       std::int64_t const most = *std::max_element(counts.begin(), counts.end());
       // What a schedule plans by: the same on all ranks, and mostly that of the last call.
       call.k = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)));
@@ -289,9 +293,10 @@ private:
       last_.brought = mine.size();
       last_.selected = most;
       last_.to_others = static_cast<double>(mine.size());
-      constexpr double any_load = std::numeric_limits<double>::infinity();
-      regions_.assign(call.exec, partition_.run(call, mine.indices, false), partitioner_.blocks(), any_load, true);
-      auto const reduced = reduce_.run(call, {mine, most}, regions_);
+      if constexpr (!partitioner_type::is_known_before) {
+        make_regions(call, mine);
+      }
+      auto const reduced = reduce_.run(call, {mine, most, pairs}, regions_);
       auto const result = deliver_.run(call, reduced, regions_, none_);
       return as_entries(regions_.restored(call.exec, result.all, restored_), regions_.region_of(call.comm.rank()));
     });
@@ -317,6 +322,31 @@ private:
     return call.faults ? given_type() : entries;
   }
 
+  void make_regions(call_context<E, Comm>& call, given_type const& mine) {
+    constexpr double any_load = std::numeric_limits<double>::infinity();
+    regions_.assign(call.exec, partition_.run(call, mine.indices, false), partitioner_.blocks(), any_load, true);
+  }
+
+  // The number of entries of each rank; and, where that can be known now, which ranks have some for which others.
+  std::span<std::int64_t const> count(call_context<E, Comm>& call, given_type const& mine,
+                                      [[maybe_unused]] detail::rank_pairs& pairs) {
+    if constexpr (partitioner_type::is_known_before) {
+      make_regions(call, mine);
+      detail::split_positions<E, index_type>(call.exec, mine.indices, regions_.boundaries(), positions_);
+      auto const ranks = static_cast<std::size_t>(call.comm.size());
+      receivers_.assign((ranks + 63) / 64, 0);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        bool const has = positions_.host()[rank + 1] > positions_.host()[rank];
+        receivers_[rank / 64] |= static_cast<std::int64_t>(std::uint64_t(has ? 1 : 0) << (rank % 64));
+      }
+      auto const counts = counts_.run_with(call, mine.size(), receivers_, pairs_);
+      pairs = {pairs_, receivers_.size()};
+      return counts;
+    } else {
+      return counts_.run(call, mine.size());
+    }
+  }
+
   static entries_type as_entries(given_type const& sums, region own) {
     using values_type = typename entries_type::values_type;
     return {sums.indices,
@@ -332,6 +362,9 @@ private:
   detail::count_gathering<Comm> counts_;
   typename partitioner_type::template step<E, Comm> partition_;
   regions<E> regions_;
+  detail::shared_numbers<std::int64_t, E> positions_{"oktopk::sparse_sum::positions"}; // of regions in the entries
+  std::vector<std::int64_t> receivers_;                                                // bits: ranks that get entries
+  std::vector<std::int64_t> pairs_;                                                    // the same of all ranks
   detail::split_and_reduce<E, Comm, format_type, schedule_type, combiner_type> reduce_;
   typename deliverer_type::template step<E, Comm, format_type> deliver_;
   detail::entries_buffer<index_type, number, E, width_type> restored_;

@@ -84,6 +84,28 @@ public:
     return counts_;
   }
 
+  /// The same, and beside its count a few numbers of each rank, as many on all of them: they follow in `rows`, by rank.
+  template <execution_space E>
+  std::span<std::int64_t const> run_with(call_context<E, Comm>& call, std::int64_t count,
+                                         std::span<std::int64_t const> numbers, std::vector<std::int64_t>& rows) {
+    constexpr phase use = phase::control;
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    std::size_t const width = numbers.size() + 1;
+    row_.assign(1, static_cast<std::int64_t>(call.header(count, use)));
+    row_.insert(row_.end(), numbers.begin(), numbers.end());
+    rows.resize(ranks * width);
+    allgather(call.comm, std::span<std::int64_t const>(row_), std::span<std::int64_t>(rows), use, collective_);
+    call.hear_all(rows, width, use);
+    counts_.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      counts_[rank] = rows[rank * width];
+      std::copy_n(&rows[rank * width + 1], numbers.size(), &rows[rank * numbers.size()]);
+    }
+    rows.resize(ranks * numbers.size());
+    check_counts(counts_, call.length);
+    return counts_;
+  }
+
   /// Compares which call the ranks make, in as many words. Their faults are heard later: the lowest faulty rank may not
   /// know its own yet. Collective.
   template <execution_space E>
@@ -97,6 +119,7 @@ public:
 
 private:
   std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> row_;
   collective_workspace collective_;
 };
 

@@ -59,11 +59,26 @@ struct call_size {
   double to_others = 0;                   ///< of `brought`, the most that lie in regions of other ranks
 };
 
+/// Which ranks have entries for which others, the same on all ranks: a row of bits for each. Without rows all may have.
+struct rank_pairs {
+  std::span<std::int64_t const> rows; ///< of `width` numbers
+  std::size_t width = 0;
+
+  bool have(int from, int to) const {
+    auto const place = static_cast<std::size_t>(to);
+    return rows.empty() ||
+           ((static_cast<std::uint64_t>(rows[static_cast<std::size_t>(from) * width + place / 64]) >> (place % 64)) &
+            1) != 0;
+  }
+};
+
 /// What a rank brings to a reduction.
 template <sparse_format Format, execution_space E>
 struct contribution {
   entries_of<Format, E> entries;
   std::optional<std::int64_t> most{}; ///< the most that any rank brings, if that is known; the same on all ranks
+  rank_pairs
+      pairs{}; ///< if they are there, the ranks have heard of each other's faults, and only these pairs exchange messages
 };
 
 /// The sums of this rank's region, and what it lost by sending its entries; valid until the next call of the step.

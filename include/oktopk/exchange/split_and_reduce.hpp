@@ -60,6 +60,7 @@ public:
   result_type run(call_context<E, Comm>& call, contribution<Format, E> const& mine, regions<E> const& owned) {
     profiling_region const profiled("oktopk::split_and_reduce");
     plan(call, owned);
+    pairs_ = in_stages() ? rank_pairs() : mine.pairs;
     entries_type held = order_->arranged(call.exec, mine.entries, arranged_); // for the regions of `range`
     std::optional<std::int64_t> most_held = mine.most;
     rank_range range{0, call.comm.size()};
@@ -215,7 +216,7 @@ private:
       targets_.push_back(range.group(schedule_.destination(which, step, groups), groups));
       int const source = schedule_.source(which, step, groups);
       rank_range const from = range.group(source, groups);
-      if (place < from.size()) {
+      if (place < from.size() && pairs_.have(ranks_[at(from.first + place)], ranks_[at(rank)])) {
         arrivals_.push_back({step, ranks_[at(from.first + place)], 0});
       }
       if (from.size() > own_.size() && place == source % own_.size()) { // the last one has no counterpart
@@ -357,6 +358,9 @@ private:
             messages_.receive(incoming_.wire(slot_offset(next_arrival_), slot_bytes_), each.from, phase::reduce);
       }
       rank_range const to = targets_[at(step) - 1];
+      if (!pairs_.have(ranks_[at(own_place_)], peer_in(to))) {
+        continue;
+      }
       std::int64_t const body = send_offsets_[at(step) - 1] + header_bytes_;
       region const theirs = region_of(to);
       entries_type const share = share_of(held, to);
@@ -371,6 +375,9 @@ private:
     }
     for (int step = first; step <= last; ++step) {
       rank_range const to = targets_[at(step) - 1];
+      if (!pairs_.have(ranks_[at(own_place_)], peer_in(to))) {
+        continue;
+      }
       std::int64_t const header = send_offsets_[at(step) - 1];
       outgoing_.put(call.exec, header, call.header(mine, share_of(held, to).size(), phase::reduce));
       if (header_bytes_ > message_header_bytes) {
@@ -402,10 +409,17 @@ private:
                                               " are the most that it can have here");
     }
     incoming_.pull(call.exec, offset + header_bytes_, bytes);
+    received_ += header.detail;
+    if constexpr (Format::sends_full_as_values && !counts_contributors<Combiner, value_type>) {
+      if (header.detail == own.width()) {
+        expect_bytes(bytes, header.detail * format_.width() * std::int64_t(sizeof(value_type)), header.detail, own);
+        sum_.add_all(call.exec, reinterpret_cast<value_type const*>(incoming_.data() + offset + header_bytes_));
+        return;
+      }
+    }
     format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + header_bytes_), bytes,
                    header.detail, own, decoded_.indices.data(), decoded_.values.data());
     sum_.add(call.exec, decoded_.entries(header.detail));
-    received_ += header.detail;
   }
 
   Schedule schedule_;
@@ -426,6 +440,7 @@ private:
   int own_place_ = 0;                 // in this order
   regions<E> in_groups_;              // the regions in this order
   regions<E> const* order_ = nullptr; // of this call: these, or those of the partitioner
+  rank_pairs pairs_;                  // that exchange messages, in a call without stages
   // Of the present stage:
   rank_range own_;
   int place_ = 0;         // of this rank in its group, and in the others

@@ -29,6 +29,9 @@ struct format_base {
   /// that they may take. Without: that.
   static double expected_bytes(double, double, double bound) { return bound; }
 
+  /// Whether a message of an entry for every place of its region is their values, in order, and nothing else. Without: false.
+  static constexpr bool sends_full_as_values = false;
+
   /// True if `count` entries of a region are coded as a dense array of all of its places. Without: false.
   static bool is_dense(std::int64_t, region) { return false; }
 };
@@ -42,6 +45,7 @@ concept derives_from_format_base =
       { format.is_lossy() } -> std::same_as<bool>;
       { format.expected_bytes(number, number, number) } -> std::same_as<double>;
       { format.is_dense(count, where) } -> std::same_as<bool>;
+      { F::sends_full_as_values } -> std::convertible_to<bool>;
     };
 
 template <class F>

@@ -191,6 +191,7 @@ public:
   static constexpr bool lossless = true;
   static constexpr bool exact_size = false;
   static constexpr std::int64_t bytes_per_cut = detail::gap8_layout::header_bytes;
+  static constexpr bool sends_full_as_values = true;
 
   gap8() = default;
   /// For rows of so many values, at least 1.

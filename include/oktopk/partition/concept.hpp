@@ -22,6 +22,9 @@ struct partitioner_base {
   /// they exchange anyway.
   static double most_load() { return std::numeric_limits<double>::infinity(); }
 
+  /// Whether regions are the same whatever the entries are, so that a call knows them before it has any.
+  static constexpr bool is_known_before = false;
+
   /// What its step need not do.
   struct step_base {
     /// False makes the regions anew in this call. Collective, before each call whose regions are not due; the same on
@@ -44,6 +47,7 @@ concept has_partitioner_options =
       { how.bound_words(1, number, true) } -> std::same_as<double>;
       { how.blocks() } -> std::same_as<int>;
       { how.most_load() } -> std::same_as<double>;
+      { P::is_known_before } -> std::convertible_to<bool>;
     };
 
 template <class P, class E, class Comm>

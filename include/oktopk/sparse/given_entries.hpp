@@ -10,6 +10,27 @@
 
 namespace oktopk::detail {
 
+/// Whether a list ascends within [0, length). A CPU looks at the indices of a block together, as in `fault_search`.
+template <execution_space E, gradient_index Index>
+struct ascent_check {
+  static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
+
+  Index const* indices;
+  std::int64_t size;
+  std::int64_t length;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& most) const {
+    std::int64_t const begin = block * width;
+    std::int64_t const end = begin + width < size ? begin + width : size;
+    std::int32_t wrong = begin == 0 && indices[0] < 0 ? 1 : 0;
+    wrong |= end == size && static_cast<std::int64_t>(indices[size - 1]) >= length ? 1 : 0;
+    for (std::int64_t i = begin > 0 ? begin : 1; i < end; ++i) {
+      wrong |= indices[i] <= indices[i - 1] ? 1 : 0;
+    }
+    most = wrong > most ? wrong : most;
+  }
+};
+
 /// The first position of a list whose index lies outside, or else the first whose index is not above the one before.
 template <gradient_index Index>
 struct order_search {
@@ -156,14 +177,19 @@ public:
     if (size > std::numeric_limits<Index>::max()) {
       return {{}, {fault::index_overflow}};
     }
+    using check = ascent_check<E, Index>;
+    std::int64_t wrong = 0;
+    Kokkos::parallel_reduce("oktopk::given_entries::ascent",
+                            index_range<E>(exec, 0, (size + check::width - 1) / check::width),
+                            check{given.indices.data(), size, length}, Kokkos::Max<std::int64_t>(wrong));
+    if (wrong <= 0) { // the least number there is, where there are no blocks
+      return {given, {}};
+    }
     std::int64_t found = 2 * size;
     Kokkos::parallel_reduce("oktopk::given_entries::order", index_range<E>(exec, 0, size),
                             order_search<Index>{given.indices.data(), size, length}, Kokkos::Min<std::int64_t>(found));
     if (found < size) {
       return {{}, {fault::index_out_of_range, found}};
-    }
-    if (found >= 2 * size) {
-      return {given, {}};
     }
     if (promised.ascending) {
       return {{}, {fault::not_ascending, found - size}};

@@ -19,6 +19,12 @@ concept combiner = requires(Value value) {
   { C::is_fault(value) } -> std::same_as<bool>;
 };
 
+/// A combiner whose result is `finish(combined, contributors)`, by the number of lists that had the index.
+template <class C, class Value>
+concept counts_contributors = combiner<C, Value> && requires(Value value, std::int32_t contributors) {
+  { C::finish(value, contributors) } -> std::same_as<Value>;
+};
+
 /// The combiner of gradients: the sum, and a fault where it overflows.
 template <gradient_value Value>
 struct sum_combiner : non_finite_fault {
@@ -47,6 +53,7 @@ struct touched_items {
   Value* values;
   std::int64_t* noted; ///< `largest_index` less the least index of a fault; 0 if there is none
   Width width;
+  std::int32_t* counts; ///< of contributors, if they are counted
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
 
@@ -56,7 +63,10 @@ struct touched_items {
       std::int64_t const place = word * 64 + lowest_bit(left);
       indices[position] = static_cast<Index>(begin + place);
       for (std::int64_t j = 0; j < width; ++j) {
-        Value const sum = sums[place * width + j];
+        Value sum = sums[place * width + j];
+        if constexpr (counts_contributors<Combiner, Value>) {
+          sum = Combiner::finish(sum, counts[place]);
+        }
         values[position * width + j] = sum;
         sums[place * width + j] = Combiner::identity();
         if constexpr (is_device<E>) {
@@ -64,6 +74,9 @@ struct touched_items {
             Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
           }
         }
+      }
+      if constexpr (counts_contributors<Combiner, Value>) {
+        counts[place] = 0;
       }
     }
     if (position > first) { // most words are empty, and stay unwritten
@@ -83,6 +96,7 @@ struct region_sum_addition {
   Value* sums;
   std::uint64_t* touched;
   Width width;
+  std::int32_t* counts;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     // The sums are far apart and have left the cache since the last call.
@@ -93,6 +107,9 @@ struct region_sum_addition {
       sums[place * width + j] = Combiner::combine(sums[place * width + j], entries.values(i * width + j));
     }
     set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
+    if constexpr (counts_contributors<Combiner, Value>) {
+      counts[place] += 1;
+    }
   }
 };
 
@@ -148,6 +165,9 @@ public:
       detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width() * width_,
                          Combiner::identity());
       detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
+      if constexpr (counts) {
+        detail::fill_array("oktopk::region_sum::clear", exec, counts_.data(), where_.width(), std::int32_t(0));
+      }
       filled_ = false;
     }
     where_ = where;
@@ -157,6 +177,9 @@ public:
       detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), sums_.capacity(), Combiner::identity());
     }
     touched_.reserve(exec, words());
+    if constexpr (counts) {
+      counts_.reserve(exec, where.width());
+    }
     if constexpr (detail::is_device<E>) {
       noted_.reserve(exec, 1);
     }
@@ -168,20 +191,28 @@ public:
   void add(E const& exec, entries_type entries) {
     counted_ += entries.size();
     filled_ = true;
-    if constexpr (!std::same_as<Width, detail::width_of_one>) { // a selection of a gradient never fills a region
+    // A selection of a gradient never fills a region.
+    if constexpr (!std::same_as<Width, detail::width_of_one> && !counts) {
       if (entries.size() == where_.width()) {
-        using addition = detail::region_sum_full_addition<Value, Combiner>;
-        Kokkos::parallel_for("oktopk::region_sum::add",
-                             detail::index_range<E>(exec, 0, entries.size() * std::int64_t(width_)),
-                             addition{entries.values.data(), sums_.data()});
-        Kokkos::parallel_for("oktopk::region_sum::touch", detail::index_range<E>(exec, 0, words()),
-                             detail::touch_all{where_.width(), touched_.data()});
+        add_all(exec, entries.values.data());
         return;
       }
     }
     using addition = detail::region_sum_addition<E, Index, Value, Combiner, Width>;
-    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
-                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data(), width_});
+    Kokkos::parallel_for(
+        "oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
+        addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data(), width_, counts_.data()});
+  }
+
+  /// Adds a value for every place of the region; for combiners that do not count contributors.
+  void add_all(E const& exec, Value const* values) {
+    counted_ = where_.width();
+    filled_ = true;
+    Kokkos::parallel_for("oktopk::region_sum::add_all",
+                         detail::index_range<E>(exec, 0, where_.width() * std::int64_t(width_)),
+                         detail::region_sum_full_addition<Value, Combiner>{values, sums_.data()});
+    Kokkos::parallel_for("oktopk::region_sum::add_all", detail::index_range<E>(exec, 0, words()),
+                         detail::touch_all{where_.width(), touched_.data()});
   }
 
   /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Their indices begin at
@@ -196,7 +227,7 @@ public:
     std::int64_t const count =
         detail::write_in_order("oktopk::region_sum::extract", exec, words(),
                                items{sums_.data(), touched_.data(), begin.value_or(where_.begin), indices_.data(),
-                                     values_.data(), noted_.device().data(), width_});
+                                     values_.data(), noted_.device().data(), width_, counts_.data()});
     return {indices_.data(), values_.data(), count, width_};
   }
 
@@ -230,6 +261,8 @@ private:
     values_.reserve(exec, entries * width_);
   }
 
+  static constexpr bool counts = detail::counts_contributors<Combiner, Value>;
+
   Width width_;
   region where_;
   std::int64_t counted_ = 0;
@@ -237,6 +270,7 @@ private:
   // The identity between calls; growth gives fresh zeros.
   detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
   detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
+  detail::buffer<std::int32_t, memory_space> counts_{"oktopk::region_sum::counts", true};
   detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
   detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
   detail::shared_numbers<std::int64_t, E> noted_{"oktopk::region_sum::noted"};
