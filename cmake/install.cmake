@@ -12,9 +12,15 @@ if(TARGET oktopk_catalogue)
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set(any_architecture "")
 endif()
-if(TARGET oktopk_engine) # a package of its own, for projects of C, which know neither C++ nor Kokkos
+set(engines "")
+foreach(engine IN ITEMS oktopk_engine oktopk_device_engine)
+  if(TARGET ${engine})
+    list(APPEND engines ${engine})
+  endif()
+endforeach()
+if(engines) # a package of its own, for projects of C, which know neither C++ nor Kokkos
   set(engine_folder ${CMAKE_INSTALL_DATADIR}/cmake/oktopk_engine)
-  install(TARGETS oktopk_engine EXPORT oktopk_engine
+  install(TARGETS ${engines} EXPORT oktopk_engine
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(EXPORT oktopk_engine NAMESPACE oktopk:: DESTINATION ${engine_folder} FILE oktopk_engineConfig.cmake)

@@ -179,6 +179,7 @@ function(oktopk_add_unit_tests)
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
   set(parts_of_engine oktopk_engine)
+  set(parts_of_device_engine oktopk_device_engine)
 
   foreach(folder IN LISTS folders)
     set(parts ${parts_of_${folder}})

@@ -134,8 +134,8 @@ run_tests() {
 }
 
 # The suites that launch kernels, and of these what finds most in little time.
-device_suites='^((select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm|sparse_sum)/|sparse/test_given)'
-quick_suites='^(partition/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sparse/test_given|sgd/test_construction)'
+device_suites='^((select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm|sparse_sum|device_engine)/|sparse/test_given)'
+quick_suites='^(partition/|device_engine/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sparse/test_given|sgd/test_construction)'
 
 has_gpu() {
   nvidia-smi -L >/dev/null 2>&1
@@ -275,7 +275,7 @@ case $backend in
     # shellcheck disable=SC2086
     build "$main" -DOKTOPK_TEST_ONLY_UNITS="$suites" -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKokkos_ROOT="$kokkos" \
-      "$mpi" $libraries -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+      -DOKTOPK_ENABLE_DEVICE_ENGINE=ON "$mpi" $libraries -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
     seconds=1200 # an emulated second takes long
     run_on_device "$main"
     ;;

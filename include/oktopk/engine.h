@@ -15,8 +15,13 @@
  * they are averages.
  *
  * Collective functions are called on all ranks of a group, in the same order, with arguments that fit together; the
- * order of calls counts, not their time. Values and lengths are in memory of the host, one after the other; a *word* is
- * 4 bytes.
+ * order of calls counts, not their time. Values lie one after the other in memory of the host, and those for the engine
+ * of a device in memory of that device; all else is in memory of the host. A *word* is 4 bytes.
+ *
+ * liboktopk_engine_cuda and liboktopk_engine_hip are the same engine for a device, whose kernels average: sums are of
+ * float32, `oktopk_engine_algorithms` lists what they have, and states of host and device are the same bytes. A process
+ * has one device. Work of the program on values has ended when they are brought; `done` is called when ours has. Our work
+ * is on streams of our own, which do not wait for the default one.
  *
  * Every function that can fail returns a code of `oktopk_engine_fault`, 0 where all is well, and
  * `oktopk_engine_last_error` has the sentence. An error of a collective function is on every rank, with the same
@@ -108,9 +113,18 @@ OKTOPK_ENGINE_API char const* oktopk_engine_last_error(void);
 /** The name of a fault, such as "non_finite"; "unknown" for another number. The text lives as long as the program. */
 OKTOPK_ENGINE_API char const* oktopk_engine_fault_name(int32_t code);
 
+/** Where this library averages: "host", "cuda" or "hip". The text lives as long as the program. */
+OKTOPK_ENGINE_API char const* oktopk_engine_backend(void);
+
 /** Starts the engine, which the first group does otherwise: its thread, and Kokkos, unless the program has initialised
- * that. Not collective. */
+ * that. On a device it takes that of the calling thread. Not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_initialize(void);
+
+/** The same on a device, by its number; -1 is the host, for the engine of the host. Not collective. The number may be
+ * another one on each rank. OKTOPK_ENGINE_OPTION_OUT_OF_RANGE where there is no device of this number, and
+ * OKTOPK_ENGINE_BAD_STATE where there is none at all, where it cannot be started, or where the engine runs on another
+ * one. The first two start nothing, so that another device may be tried. */
+OKTOPK_ENGINE_API int32_t oktopk_engine_initialize_on(int32_t device);
 
 /** Ends what is under way, and all averagers and groups of the process: whatever is called from then on, but to free
  * them, is OKTOPK_ENGINE_BAD_STATE. Waits for calls under way, up to their time limits. Not collective; a program need
@@ -220,7 +234,7 @@ typedef struct oktopk_engine_reordering {
  * key, each first and last, of which all but the first one `continue`. */
 typedef struct oktopk_engine_arrival {
   size_t struct_size;
-  void* values;    /**< aligned for their type; the engine's until `done` is called */
+  void* values;    /**< aligned for their type, where the engine averages; the engine's until `done` is called */
   int64_t length;  /**< of all of them; may be right without `values` where there is a `fault` */
   int32_t element; /**< their type, of oktopk_engine_element */
 

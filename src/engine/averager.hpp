@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "engine/host_buffer.hpp"
+#include "engine/catalogue.hpp"
+#include "engine/value_buffer.hpp"
 
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -23,7 +22,7 @@ namespace oktopk::detail {
 
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
-  host_buffer buffer;       ///< until `done` is called; may have a length alone where there is a fault
+  value_buffer buffer;      ///< until `done` is called; may have a length alone where there is a fault
   std::vector<int> tensors; ///< empty for a call by key
   std::string key;          ///< of a call by key; a new one adds a tensor
   /// Tensors whose values lie in another order now: the i-th is that which was at the i-th index.
@@ -36,6 +35,7 @@ struct tensor_arrival {
   bool continues = false;          ///< with `is_first`: the step of the calls before it, which fails as a whole
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
   std::optional<double> density{}; ///< from this step on; none for the one before
+  bool zero_on_error = false;      ///< the values of a call that fails are 0
   std::function<void(std::exception_ptr)> done{}; ///< called once, with null where all went well
 };
 
@@ -81,7 +81,8 @@ struct step_figures {
 /// A step is a backward pass, or the calls by key up to the next call of a key that was in it. Where a call of a step
 /// fails, all of its calls are undone, and those that follow in it fail.
 ///
-/// Sums and residuals are of type `Value`; values of other types are copied. Tensors that come together are a bucket.
+/// Sums and residuals are of type `Value`; values of other types are copied. All work on values is that of one instance of
+/// `engine_space`, which `done` comes behind. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks. Calls with a `subject` are compared before
 /// their step, in ceil(log2 P) messages of 4 words; then calls in another order, and the fault of one rank, are an
 /// error that names them on every rank. After a call that has failed, ranks tell each other what was wrong: an
@@ -97,12 +98,13 @@ struct step_figures {
 /// in one reduction of an integer a tensor before each call, where `used` is given.
 template <gradient_value Value>
 class tensor_averager {
-  using space = Kokkos::DefaultHostExecutionSpace;
+  using space = engine_space;
+  using rooms = value_rooms<Value, space>;
   using communicator_type = counted<any_communicator>;
   using allreduce = any_allreduce<space, any_communicator, Value>;
   using engine = detail::bucket_engine<error_feedback<allreduce>>;
   using state_type = typename engine::state_type;
-  using view = Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using view = array_ref<Value, typename space::memory_space>;
 
 public:
   /// Collective. `text` names an algorithm, of density 0.01 unless the text has another. Without tensors here, they come
@@ -290,7 +292,7 @@ private:
   enum class coming { by_key, in_buckets };
 
   struct arrived : tensor_arrival {
-    std::unique_ptr<Value[]> copied;
+    typename rooms::room copied;
     Value* values; ///< of the type of the sums, without the factor: the buffer's, or those that were copied; null: none
   };
 
@@ -409,15 +411,14 @@ private:
       used_[index(what.tensors[i])] = what.used[i];
     }
     if (what.fault.empty()) {
-      auto const length = static_cast<std::size_t>(what.buffer.length);
       if (what.buffer.type == element_of<Value>) {
         what.values = static_cast<Value*>(what.buffer.data);
       } else {
-        what.copied = std::make_unique_for_overwrite<Value[]>(length);
-        what.values = what.copied.get();
-        widen(what.buffer, what.values);
+        what.copied = rooms_.take(exec(), what.buffer.length);
+        what.values = what.copied->data();
+        widen(exec(), what.buffer, what.values);
       }
-      multiply(what, 1 / loss_scale_);
+      multiply_all(what, 1 / loss_scale_);
     }
     if (steps_in_saved_buckets_ == 0) {
       int const number = number_of(what.tensors);
@@ -426,9 +427,9 @@ private:
     }
   }
 
-  static void multiply(arrived const& what, double factor) {
+  void multiply_all(arrived const& what, double factor) const {
     if (factor != 1) {
-      std::for_each_n(what.values, what.buffer.length, [by = static_cast<Value>(factor)](Value& each) { each *= by; });
+      multiply(exec(), what.values, what.buffer.length, static_cast<Value>(factor));
     }
   }
 
@@ -437,27 +438,48 @@ private:
     if (arrived_.empty()) {
       return;
     }
-    for (arrived const& each : arrived_) {
+    try {
       if (!why) {
-        multiply(each, loss_scale_);
+        write_averages();
       }
-      if (!why && each.copied) {
-        narrow(each.values, each.buffer);
-        if (skips() && !are_finite(each.buffer)) { // of fewer bits, on all ranks
-          engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
-          why = engine_->failed();
-        }
-      }
+    } catch (...) {
+      engine_->fail(std::current_exception());
     }
+    why = why ? why : engine_->failed();
     last_.was_skipped = why && skips() && error_of_rank(why).code() == fault::non_finite;
     last_.steps += arrived_.back().is_last ? 1 : 0;
     last_.skipped += last_.was_skipped ? 1 : 0;
     last_.words = words_sent() - words_before_;
-    for (arrived const& each : std::exchange(arrived_, {})) {
-      if (last_.was_skipped && each.buffer.data != nullptr) {
-        fill(each.buffer, value_of_skipped(on_non_finite_));
+    try {
+      for (arrived const& each : arrived_) {
+        if (each.buffer.data != nullptr && why && (last_.was_skipped || each.zero_on_error)) {
+          fill(exec(), each.buffer, last_.was_skipped ? value_of_skipped(on_non_finite_) : 0);
+        }
+      }
+      // Whoever hears of the end reads the values.
+      fence(exec(), "oktopk::engine::deliver");
+    } catch (...) { // the device is lost
+      why = std::current_exception();
+      last_.was_skipped = false;
+    }
+    for (arrived& each : std::exchange(arrived_, {})) {
+      if (each.copied) {
+        rooms_.give_back(std::move(each.copied));
       }
       each.done(last_.was_skipped ? nullptr : why);
+    }
+  }
+
+  /// Enqueues what the program gets. Throws where an average is too large for the program's type.
+  void write_averages() {
+    for (arrived const& each : arrived_) {
+      multiply_all(each, loss_scale_);
+      if (each.copied) {
+        narrow(exec(), each.values, each.buffer);
+        if (skips() && !are_finite(exec(), each.buffer, found_)) { // of fewer bits, on all ranks
+          throw error(fault::non_finite, "an average overflows");
+        }
+      }
     }
   }
 
@@ -540,12 +562,12 @@ private:
   }
 
   std::unique_ptr<engine> new_engine(std::vector<std::int64_t> const& lengths) const {
-    return std::make_unique<engine>(space(), comm_, lengths, how_);
+    return std::make_unique<engine>(exec(), comm_, lengths, how_);
   }
 
   allreduce made_by_text(std::int64_t length) const {
     try {
-      return make_allreduce<Value>(space(), comm_, text_, {.length = length, .k = {}, .density = 0.01});
+      return make_allreduce<Value>(exec(), comm_, text_, {.length = length, .k = {}, .density = 0.01});
     } catch (error const& found) { // programs know no function of this name
       std::string const said = found.sentence();
       std::string const maker = "make_allreduce: ";
@@ -647,16 +669,26 @@ private:
   // A sentence; empty where all values of the bucket are finite.
   std::string place_of_non_finite(std::vector<int> const& tensors, std::vector<int> const& uses,
                                   view const& gradients) const {
+    auto const values = on_host_to_read(gradients);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       detail::tensor_place const& place = engine_->plan().places[index(tensors[i])];
       for (std::int64_t at = 0; (uses.empty() || uses[i] != 0) && at < place.length; ++at) {
-        if (!std::isfinite(gradients.data()[place.offset + at])) {
+        if (!is_finite(values[static_cast<std::size_t>(place.offset + at)])) {
           return "the value at index " + std::to_string(place.offset + at) + " is not finite: index " +
                  std::to_string(at) + " of " + names_[index(tensors[i])];
         }
       }
     }
     return {};
+  }
+
+  /// The values for the host to read: those themselves, or a copy of a device's.
+  auto on_host_to_read(view const& values) const {
+    if constexpr (is_device<space>) {
+      return on_host(exec(), values, "oktopk::engine::place_of_non_finite");
+    } else {
+      return std::span(values.data(), values.extent(0));
+    }
   }
 
   /// Reduces all tensors that have arrived, in the existing buckets, by way of a copy.
@@ -668,26 +700,27 @@ private:
     engine_->times().buckets.resize(index(bucket_count()), {engine_->times().now(), 0, 0});
     for (int number = 0; number < bucket_count() && !engine_->failed(); ++number) {
       bucket const& of = engine_->plan().buckets[index(number)];
-      std::vector<Value> copy(static_cast<std::size_t>(of.length));
-      bool const is_whole = !any.fault.empty() || exchange(number, copy, false) == of.tensors.size();
-      reduce(number, view(copy.data(), copy.size()), any, is_whole ? any.fault : incomplete);
+      auto copy = rooms_.take(exec(), of.length);
+      bool const is_whole = !any.fault.empty() || exchange(number, copy->data(), false) == of.tensors.size();
+      reduce(number, view(copy->data(), static_cast<std::size_t>(of.length)), any, is_whole ? any.fault : incomplete);
       if (!engine_->failed()) {
-        exchange(number, copy, true);
+        exchange(number, copy->data(), true);
       }
+      rooms_.give_back(std::move(copy));
     }
   }
 
-  /// Copies the values of a bucket's tensors between the calls that have arrived and `values`; returns the number of
-  /// tensors found.
-  std::size_t exchange(int number, std::vector<Value>& values, bool back) {
+  /// Enqueues copies of the values of a bucket's tensors between the calls that have arrived and `values`; returns the
+  /// number of tensors found.
+  std::size_t exchange(int number, Value* values, bool back) {
     std::size_t count = 0;
     for (arrived const& each : arrived_) {
       Value* here = each.values;
       for (int const tensor : each.tensors) {
         detail::tensor_place const& place = engine_->plan().places[index(tensor)];
         if (place.bucket == number) {
-          Value* const there = values.data() + place.offset;
-          std::copy_n(back ? there : here, place.length, back ? here : there);
+          Value* const there = values + place.offset;
+          copy_array("oktopk::engine::exchange", exec(), back ? there : here, place.length, back ? here : there);
           count += 1;
         }
         here += place.length;
@@ -696,6 +729,9 @@ private:
     return count;
   }
 
+  space const& exec() const { return instance_.get(); }
+
+  typename engine_device<space>::instance instance_; // the first: all else uses it
   communicator_type comm_;
   std::string caller_;
   std::string text_;
@@ -707,6 +743,8 @@ private:
   std::vector<int> used_;                        // each tensor, by this rank in this step
   std::unique_ptr<engine> engine_;
   collective_workspace workspace_;
+  rooms rooms_;
+  shared_numbers<std::int32_t, space> found_{"oktopk::engine::found"};
   std::vector<arrived> arrived_;   // and not delivered
   bool is_open_ = false;           // a step has begun, and its last call has not come
   int steps_in_saved_buckets_ = 0; // for so many steps after a load

@@ -4,6 +4,7 @@
 // oktopk/engine.h over the averager: plain memory and texts become its arguments, and errors become codes.
 
 #include "engine/averager.hpp"
+#include "engine/catalogue.hpp"
 #include "engine/transport.hpp"
 #include "engine/workers.hpp"
 
@@ -367,13 +368,19 @@ tensor_arrival arrival_of(oktopk_engine_arrival const& given, std::vector<std::i
   made.continues = given.continues != 0;
   made.loss_scale = given.loss_scale;
   made.fault = text(given.fault);
+  made.zero_on_error = given.zero_on_error != 0;
   // A call by key is told of on all ranks, or one rank would wait for the others' call of another key.
   made.subject = text(given.subject, lengths.empty() ? ("key '" + made.key + "'").c_str() : "");
   if (given.has_density != 0) {
     made.density = given.density;
   }
+  std::string const strange =
+      given.length > 0 && given.values != nullptr
+          ? engine_device<engine_space>::fault_of_memory(given.values, running_workers::device())
+          : "";
   try {
     made.fault = made.fault.empty() ? fault_of(given, made, lengths) : made.fault;
+    made.fault = made.fault.empty() ? strange : made.fault;
     made.reordered = reordered_of(given, lengths);
   } catch (error const& caught) {
     made.fault = made.fault.empty() ? caught.sentence() : made.fault;
@@ -383,11 +390,9 @@ tensor_arrival arrival_of(oktopk_engine_arrival const& given, std::vector<std::i
       made.used.push_back(given.used[i] != 0 ? 1 : 0);
     }
   }
-  if (!made.fault.empty()) {
-    made.buffer.data =
-        given.length > 0 && given.element >= OKTOPK_ENGINE_FLOAT32 && given.element <= OKTOPK_ENGINE_BFLOAT16
-            ? made.buffer.data
-            : nullptr;
+  bool const is_known = given.element >= OKTOPK_ENGINE_FLOAT32 && given.element <= OKTOPK_ENGINE_BFLOAT16;
+  if (given.length <= 0 || !is_known || !strange.empty()) { // nothing may be written there
+    made.buffer.data = nullptr;
   }
   return made;
 }
@@ -395,13 +400,9 @@ tensor_arrival arrival_of(oktopk_engine_arrival const& given, std::vector<std::i
 /// Starts a call; `done` hears of its end.
 template <class Done>
 void start(oktopk_engine_averager& on, oktopk_engine_arrival const& given, Done const& done) {
+  running_workers::expect(on.of->caller);
   tensor_arrival made = arrival_of(given, on.lengths);
-  made.done = [done, buffer = made.buffer, zeroes = given.zero_on_error != 0](std::exception_ptr const& why) {
-    if (why && zeroes && buffer.data != nullptr) {
-      fill(buffer, 0);
-    }
-    done(why);
-  };
+  made.done = done;
   on.arrive(std::move(made));
 }
 
@@ -453,8 +454,19 @@ char const* oktopk_engine_fault_name(int32_t code) {
   return code < 0 || code > 255 ? "unknown" : oktopk::name(static_cast<oktopk::fault>(code)).data();
 }
 
+char const* oktopk_engine_backend(void) {
+  return engine_device<engine_space>::name;
+}
+
 int32_t oktopk_engine_initialize(void) {
   return guarded(usual_caller, [] { running_workers::expect(usual_caller); });
+}
+
+int32_t oktopk_engine_initialize_on(int32_t device) {
+  return guarded(usual_caller, [device] {
+    engine_device<engine_space>::expect(device);
+    running_workers::start_on(device, usual_caller);
+  });
 }
 
 int32_t oktopk_engine_finalize(void) {
@@ -534,9 +546,14 @@ int32_t oktopk_engine_averager_make(oktopk_engine_group* group, oktopk_engine_av
     place(made, function) = nullptr;
     expect(given.sums == OKTOPK_ENGINE_FLOAT32 || given.sums == OKTOPK_ENGINE_FLOAT64,
            std::string(function) + ": sums are of float32 or float64");
+#ifdef OKTOPK_ENGINE_ON_DEVICE
+    expect(given.sums == OKTOPK_ENGINE_FLOAT32, std::string(function) + ": sums on a device are of float32");
+    *made = made_averager<float>(of.state, given).release();
+#else
     *made = (given.sums == OKTOPK_ENGINE_FLOAT32 ? made_averager<float>(of.state, given)
                                                  : made_averager<double>(of.state, given))
                 .release();
+#endif
   });
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
+#include "engine/engine_space.hpp"
+
 #include <oktopk/training/communication_thread.hpp>
 
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <future>
 #include <map>
@@ -66,19 +67,26 @@ private:
 /// The workers of this process, by their groups. One thread at a time calls the members.
 ///
 /// The first worker initialises Kokkos and finalizes it: some backends of old releases launch kernels from no other
-/// thread, and with them it is the worker of all groups. Where somebody else has initialised Kokkos, it is left alone.
-/// Kokkos is finalized at the exit of the process, behind what was made after its initialization: views of other
-/// libraries may live as long as static objects.
+/// thread, and with them it is the worker of all groups. (Those of a device do, from threads that have chosen it.) Where
+/// somebody else has initialised Kokkos, it is left alone. Kokkos is finalized at the exit of the process, behind what was
+/// made after its initialization: views of other libraries may live as long as static objects.
 class workers {
 public:
-  workers() {
-    first().post([this] {
-      if (!Kokkos::is_initialized()) {
-        Kokkos::initialize();
-        is_ours_ = true;
+  /// All work is done on this device of `engine_space`. An `error` where Kokkos cannot start there.
+  explicit workers(int device) : device_(device) {
+    device_type::expect(device);
+    std::exception_ptr why;
+    first().post([&] {
+      try {
+        start_kokkos();
+      } catch (...) {
+        why = std::current_exception();
       }
     });
     first().wait(); // so that what the process does at its exit comes in the right order
+    if (why) {
+      std::rethrow_exception(why);
+    }
   }
 
   workers& operator=(workers&&) = delete;
@@ -95,7 +103,7 @@ public:
   }
 
   worker& of(void const* group) {
-    if (!launches_from_any_thread<Kokkos::DefaultHostExecutionSpace>()) {
+    if (!is_device<engine_space> && !launches_from_any_thread<engine_space>()) {
       return first();
     }
     auto const known = std::find_if(all_.begin(), all_.end(), [group](entry const& each) {
@@ -106,8 +114,11 @@ public:
     });
     entry& taken = found != all_.end() ? *found : all_.emplace_back();
     taken.group = group;
+    taken.of->post([device = device_] { device_type::use(device); });
     return *taken.of;
   }
+
+  int device() const { return device_; }
 
   bool run_here() const {
     return std::any_of(all_.begin(), all_.end(), [](entry const& each) { return each.of->runs_here(); });
@@ -127,6 +138,8 @@ public:
   }
 
 private:
+  using device_type = engine_device<engine_space>;
+
   struct entry {
     void const* group = nullptr;
     std::unique_ptr<worker> of = std::make_unique<worker>();
@@ -134,6 +147,18 @@ private:
 
   worker& first() { return *all_.front().of; }
 
+  void start_kokkos() {
+    device_type::use(device_);
+    if (!Kokkos::is_initialized()) {
+      device_type::initialize(device_);
+      is_ours_ = true;
+    } else if (int const started = device_type::started(); started != device_) {
+      throw error(fault::bad_state, "the program has started Kokkos on device " + std::to_string(started) +
+                                        ", and this engine is to average on device " + std::to_string(device_));
+    }
+  }
+
+  int device_;
   bool is_ours_ = false;
   pid_t process_ = ::getpid();
   std::vector<entry> all_ = std::vector<entry>(1);
@@ -146,6 +171,17 @@ public:
   static void expect(std::string const& caller, bool waits = false) {
     std::scoped_lock const lock(mutex_);
     expect_locked(caller, waits);
+  }
+
+  /// Starts them on a device; an `error` where they run on another one.
+  static void start_on(int device, std::string const& caller) {
+    std::scoped_lock const lock(mutex_);
+    expect_locked(caller, false, device);
+    if (all_->device() != device) {
+      throw error(fault::bad_state, caller + " averages on device " + std::to_string(all_->device()) +
+                                        ", and a process has one of them: device " + std::to_string(device) +
+                                        " is for another process");
+    }
   }
 
   /// The same for one that does not start them: an `error` where a job asks, which would wait for itself.
@@ -168,6 +204,12 @@ public:
   /// True where a job that is posted will be done.
   static bool are_there() { return all_ && all_->are_of_this_process(); }
 
+  /// Where values are to lie, of workers that are there.
+  static int device() {
+    std::scoped_lock const lock(mutex_);
+    return all_->device();
+  }
+
   /// Ends all jobs and what they work on; what asks from now on gets an error. Holds no lock while it waits.
   static void shut_down() {
     {
@@ -184,12 +226,12 @@ private:
     return {fault::bad_state, "a callback of a future cannot wait for " + caller};
   }
 
-  static void expect_locked(std::string const& caller, bool waits) {
+  static void expect_locked(std::string const& caller, bool waits, std::optional<int> device = std::nullopt) {
     if (are_shut_down_) {
       throw error(fault::bad_state, caller + " has been shut down");
     }
     if (!all_) {
-      all_ = std::make_unique<workers>();
+      all_ = std::make_unique<workers>(device ? *device : engine_device<engine_space>::usual());
       std::atexit(&end);
     }
     if (!all_->are_of_this_process()) {

@@ -298,14 +298,33 @@ inline constexpr std::tuple algorithms{
         "automatic", "the scheme that takes least time here: predicted, tried, and looked at again", family::automatic},
 };
 
+inline error no_algorithm(std::string_view name, std::vector<std::string> const& there_are) {
+  return {fault::option_out_of_range,
+          "there is no algorithm \"" + std::string(name) + "\"; there are " + detail::joined(there_are)};
+}
+
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them if there is none.
 template <class Visit>
 void with_algorithm(std::string_view name, Visit const& visit) {
   bool const found =
       std::apply([&](auto const&... each) { return ((each.name == name && (visit(each), true)) || ...); }, algorithms);
   if (!found) {
-    throw error(fault::option_out_of_range, "there is no algorithm \"" + std::string(name) + "\"; there are " +
-                                                detail::joined(detail::names_of(algorithms)));
+    throw no_algorithm(name, detail::names_of(algorithms));
+  }
+}
+
+/// An `error` that lists the algorithms of these families if there is none of that name among them.
+template <family... Families>
+void expect_algorithm(std::string_view name) {
+  std::vector<std::string> names;
+  auto const add = [&](auto const& each) {
+    if (((each.of == Families) || ...)) {
+      names.emplace_back(each.name);
+    }
+  };
+  std::apply([&](auto const&... each) { (add(each), ...); }, algorithms);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw no_algorithm(name, names);
   }
 }
 

@@ -12,22 +12,20 @@
 
 namespace oktopk {
 
-template <gradient_value Value, gradient_index Index, execution_space E, class>
-any_allreduce<E, any_communicator, Value, Index>
-make_allreduce(E const& exec, any_communicator comm, std::string_view text, gradient_size const& size,
-               std::type_identity_t<std::span<catalogue::added_codec<E, Value, Index> const>> added) {
-  using catalogue::family;
-  catalogue::making<E, Value, Index> sink{.added = added};
+namespace catalogue {
+
+/// `make_allreduce` of the algorithms of some families alone, for a library that has compiled no others.
+template <family... Families, execution_space E, gradient_value Value, gradient_index Index>
+any_allreduce<E, any_communicator, Value, Index> make_of(E const& exec, any_communicator comm, std::string_view text,
+                                                         gradient_size const& size,
+                                                         std::span<added_codec<E, Value, Index> const> added) {
+  making<E, Value, Index> sink{.added = added};
   agreement terms("make_allreduce");
   terms.fact("algorithm", text);
   try {
     detail::option_reader in(detail::allreduce_request::parse(text));
-    catalogue::with_algorithm(in.name(), [](auto const&) {}); // that there is one
-    catalogue::visit_family<family::ok_topk>(in, size, sink);
-    catalogue::visit_family<family::top_k>(in, size, sink);
-    catalogue::visit_family<family::dense>(in, size, sink);
-    catalogue::visit_family<family::coded>(in, size, sink);
-    catalogue::visit_family<family::automatic>(in, size, sink);
+    expect_algorithm<Families...>(in.name());
+    (visit_family<Families>(in, size, sink), ...);
     if (sink.in_free_order && comm.ordered_by_instance()) {
       throw error(fault::option_out_of_range,
                   in.name() + " does not run over this communicator, which orders messages by the instance: its "
@@ -40,12 +38,16 @@ make_allreduce(E const& exec, any_communicator comm, std::string_view text, grad
   return sink.make(exec, comm, text);
 }
 
-template <class>
-std::vector<detail::listed_allreduce> list_allreduces(std::span<catalogue::added_codec<> const> added) {
+/// `list_allreduces` of some families.
+template <family... Families>
+std::vector<detail::listed_allreduce> list_of(std::span<added_codec<> const> added) {
   std::vector<detail::listed_allreduce> list;
   auto const add = [&](auto const& scheme) {
+    if (((scheme.of != Families) && ...)) {
+      return;
+    }
     detail::option_reader in;
-    using names = catalogue::listing<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>;
+    using names = listing<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>;
     scheme.template visit<Kokkos::DefaultHostExecutionSpace, float, std::int32_t>(in, gradient_size{}, names{added});
     detail::listed_allreduce found; // nvcc breaks an initialiser in braces here
     found.name = scheme.name;
@@ -53,8 +55,25 @@ std::vector<detail::listed_allreduce> list_allreduces(std::span<catalogue::added
     found.options = in.known();
     list.push_back(std::move(found));
   };
-  std::apply([&](auto const&... each) { (add(each), ...); }, catalogue::algorithms);
+  std::apply([&](auto const&... each) { (add(each), ...); }, algorithms);
   return list;
+}
+
+} // namespace catalogue
+
+template <gradient_value Value, gradient_index Index, execution_space E, class>
+any_allreduce<E, any_communicator, Value, Index>
+make_allreduce(E const& exec, any_communicator comm, std::string_view text, gradient_size const& size,
+               std::type_identity_t<std::span<catalogue::added_codec<E, Value, Index> const>> added) {
+  using catalogue::family;
+  return catalogue::make_of<family::ok_topk, family::top_k, family::dense, family::coded, family::automatic>(
+      exec, std::move(comm), text, size, added);
+}
+
+template <class>
+std::vector<detail::listed_allreduce> list_allreduces(std::span<catalogue::added_codec<> const> added) {
+  using catalogue::family;
+  return catalogue::list_of<family::ok_topk, family::top_k, family::dense, family::coded, family::automatic>(added);
 }
 
 template <class>

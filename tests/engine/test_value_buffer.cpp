@@ -3,7 +3,7 @@
 
 // Values of 16 bits become the nearest, ties to even, and infinite beyond the largest, as torch has it.
 
-#include "engine/host_buffer.hpp"
+#include "engine/value_buffer.hpp"
 #include "support/catch.hpp"
 
 #include <random>
@@ -11,7 +11,16 @@
 namespace {
 
 using oktopk::detail::element;
-using oktopk::detail::host_buffer;
+using oktopk::detail::value_buffer;
+
+oktopk::detail::engine_space exec() {
+  return {};
+}
+
+bool are_finite(value_buffer const& values) {
+  oktopk::detail::shared_numbers<std::int32_t, oktopk::detail::engine_space> found("found");
+  return oktopk::detail::are_finite(exec(), values, found);
+}
 
 /// The value of a pattern with so many bits of mantissa behind the exponent.
 double value_of(std::uint16_t pattern, int mantissa_bits) {
@@ -53,9 +62,9 @@ TEST_CASE("values of 16 bits are read exactly, and written as the nearest") {
     patterns.push_back(static_cast<std::uint16_t>(pattern));
     patterns.push_back(static_cast<std::uint16_t>(pattern | 0x8000));
   }
-  host_buffer const buffer{patterns.data(), std::ssize(patterns), of.type};
+  value_buffer const buffer{patterns.data(), std::ssize(patterns), of.type};
   std::vector<double> wide(patterns.size());
-  oktopk::detail::widen(buffer, wide.data());
+  oktopk::detail::widen(exec(), buffer, wide.data());
   std::vector<float> values;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     REQUIRE(wide[i] == value_of(patterns[i], of.mantissa_bits));
@@ -72,7 +81,7 @@ TEST_CASE("values of 16 bits are read exactly, and written as the nearest") {
   }
   std::erase_if(values, [](float each) { return !std::isfinite(each); });
   std::vector<std::uint16_t> narrowed(values.size());
-  oktopk::detail::narrow(values.data(), {narrowed.data(), std::ssize(narrowed), of.type});
+  oktopk::detail::narrow(exec(), std::as_const(values).data(), {narrowed.data(), std::ssize(narrowed), of.type});
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     bool const is_right = narrowed[i] == nearest(static_cast<double>(values[i]), of.mantissa_bits, of.infinity);
@@ -84,9 +93,9 @@ TEST_CASE("values of 16 bits are read exactly, and written as the nearest") {
   CHECK(wrong == 0);
   std::vector<double> const too_large{1e300, -1e300};
   narrowed.resize(2);
-  oktopk::detail::narrow(too_large.data(), {narrowed.data(), 2, of.type});
+  oktopk::detail::narrow(exec(), too_large.data(), {narrowed.data(), 2, of.type});
   CHECK((narrowed[0] == of.infinity && narrowed[1] == (of.infinity | 0x8000)));
-  CHECK_FALSE(oktopk::detail::are_finite({narrowed.data(), 2, of.type}));
-  oktopk::detail::fill({narrowed.data(), 2, of.type}, 0);
-  CHECK(oktopk::detail::are_finite({narrowed.data(), 2, of.type}));
+  CHECK_FALSE(are_finite({narrowed.data(), 2, of.type}));
+  oktopk::detail::fill(exec(), {narrowed.data(), 2, of.type}, 0);
+  CHECK(are_finite({narrowed.data(), 2, of.type}));
 }
