@@ -45,12 +45,13 @@ DDP_COUNTS_WITHOUT_SYNC = _TORCH >= (2, 4)
 
 def algorithms():
     """The algorithms of the catalogue: their names, and what each is."""
-    return _engine.algorithms()
+    return _engine.HOST.list_algorithms()
 
 
 def build():
     """What this oktopk_torch is, and can do: for programs, and for reports of faults."""
-    return {"version": __version__, "engine": _engine.PATH, "interface": _engine.ABI, "torch": torch.__version__}
+    return {"version": __version__, "engine": _engine.PATH, "interface": _engine.ABI, "torch": torch.__version__,
+            "device_engine": _devices.about_device_engine()}
 
 
 class density_schedule:  # pylint: disable=invalid-name  # reads as a function where it is given
@@ -163,8 +164,8 @@ class _Exchange:
     def __init__(self, group):
         self._group, self._own, self._all = group, b"", {}
 
-    def set(self, key, data):
-        self._own = key.encode() + b"\0" + data
+    def set(self, key, data):  # one key each time that the ranks meet
+        self._own, self._all = key.encode() + b"\0" + data, {}
 
     def get(self, key):
         if not self._all:
@@ -186,14 +187,31 @@ class _Company:
 
     def __init__(self, rank, size, name, store, limit):
         self.made, self.line = 0, _devices.Line()
-        seconds = min(limit / datetime.timedelta(seconds=1), 1e9)
+        self._ranks, self._limit, self._store, self._on_device, self._agreement = (rank, size, name), limit, store, None, None
+        self.group = self._met(name, _engine.HOST)
+
+    def _met(self, name, library):
+        rank, size, _ = self._ranks
         try:
-            self.group = _engine.Group(rank, size, name, store, seconds)
+            return _engine.Group(rank, size, name, self._store, min(self._limit / datetime.timedelta(seconds=1), 1e9), library)
         except Error:
             raise
         except Exception as error:  # pylint: disable=broad-except  # of the store, as its time limit
-            raise Error(f"the other ranks of the group have not come within {limit}: a state, and an averager, is collective, "
+            raise Error(f"the other ranks of the group have not come within {self._limit}: a state, and an averager, is collective, "
                         f"so each rank makes it ({error})") from None
+
+    def group_on(self, library):
+        """The same ranks for the engine of a device. Collective."""
+        if self._on_device is None:
+            self._on_device = self._met(f"{self._ranks[2]} on devices", library)
+        return self._on_device
+
+    def lacking(self, lacks):
+        """The ranks that lack something. Collective."""
+        rank, size, _ = self._ranks
+        if self._agreement is None:
+            self._agreement = _node.Agreement(self)
+        return [each for each, does in enumerate(self._agreement.of(*(lacks and each == rank for each in range(size)))) if does]
 
     @classmethod
     def of_group(cls, group):
@@ -232,6 +250,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     connections of our own (GLOO_SOCKET_IFNAME names the network interface). Sums and residuals are of type `dtype`,
     float32 or float64, in the memory of the host; float32 takes float16 and bfloat16 as well. Tensors may lie on a device.
 
+    With `device`, on all ranks or on none, all tensors lie there, and where each rank has the engine of its device (the package
+    oktopk_torch_cuda), residuals and sums do, too, and it selects: only entries cross the bus. `report` says where it is done.
+
     Calls up to the next one of a key that was called already are a step. Where a call fails, all calls of its step are
     taken back: apply none of their averages. So sums that are applied apart, as of two models, have an averager each.
 
@@ -247,9 +268,14 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     _kept = _Kept()  # of the last step
     _whats = frozenset()  # its calls, for memory that is kept for them
     _node = None
+    _device, _on_host = None, ""  # where all tensors lie, None where nobody asks; why the host averages them
+    _library = None  # of that device; None for the host
 
-    def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
+    def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, device=None, **options):
         fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
+        if device is not None:
+            self._device, wrong = _saving.tried(lambda: torch.empty(0, device=device).device)
+            self._device, fault = self._device or torch.device("cpu"), fault or wrong
         self._begin(group, scheme, dtype, fault, [], [], **options)
 
     def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_engine.GIVES_ERROR, *, momentum=0.0,
@@ -262,17 +288,36 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
         scheme = self.scheme = str(scheme)
+        if self._device is not None:
+            self._choose_engine()
+        of = self._company.group if self._library is None else self._company.group_on(self._library)
         self._company.made += 1
         self._number = self._company.made
         self._of_skipped = 0.0 if gives == _engine.GIVES_ZEROS else math.inf
         self._rooms = _devices.Rooms()
         make = functools.partial(
-            _engine.Averager, self._company.group, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
+            _engine.Averager, of, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
             momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
         made = make() if self._node is None else self._node.agreed(make)
         self._native = _devices.InOrder(made, self._company.line)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(float(density(0) if callable(density) else density))
+
+    def _choose_engine(self):
+        """That of the device where every rank has it, else the host's. Collective."""
+        library, why = None, self._on_host
+        if self._device.type != "cpu" and not why:
+            library, why = _devices.engine_of(self._device)
+        name = self.scheme.partition("(")[0].strip()
+        if library is not None and self.dtype != torch.float32:
+            why = f"sums are of {self.dtype}, and a device has those of float32"
+        elif library is not None and name not in library.list_algorithms():
+            why = f"the engine of the device has no {name}"
+        lacking = self._company.lacking(library is None or bool(why))
+        if not lacking:
+            self._library = library
+        elif self._device.type != "cpu":
+            self._on_host = why or f"rank {lacking[0]} has no engine of a device"
 
     def _meet(self, group):
         """The ranks, which tell their number and this one, and what their averagers share."""
@@ -293,6 +338,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         if self._keys.setdefault(str(key), key) != key:
             fault = f"there are two keys {key}, a text and an integer"
         fault = fault or _fault_of(f"the tensor of key {key!r}", tensor, self._types)
+        if self._library is not None and not fault and tensor.device != self._device:
+            fault = f"the tensor of key {key!r} lies on {tensor.device}, and those of this averager on {self._device}"
         continues = bool(self._step) and key not in self._step
         if not continues:
             self._step = set()
@@ -345,7 +392,9 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                     within.finish()
                 elif streams is not None:
                     _devices.wait_for(ready)
-                if not wrong and streams is not None:
+                if not wrong and self._library is not None:
+                    values = streams.in_order(buffer)
+                elif not wrong and streams is not None:
                     values = self._rooms.take(what, buffer)
                     streams.fetch(buffer, values)
                 elif not wrong:
@@ -393,7 +442,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 # An inference tensor can only be changed in this mode; threads of a device need not be in it.
                 with torch.inference_mode(streams is None or buffer.is_inference()):
                     buffer.copy_(values, non_blocking=streams is not None)
-            if streams is not None:
+            if streams is not None and (text or values is not buffer):  # else the engine has ended all work on it
                 streams.hold(buffer)
         except Exception as raised:  # pylint: disable=broad-except  # of this rank alone: residuals are as after the step
             text = text or f"oktopk: the copy of an average: {_first_line(raised)}"
@@ -463,6 +512,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             f"{hidden:.6f} s hidden behind the backward pass and {last['seconds'] - hidden:.6f} s not",
             *lines,
             *([f"  {self._node.says()}"] if self._node is not None else []),
+            *([f"  selection on {self._device}, by the engine of {self._library.where}"] if self._library is not None else []),
+            *([f"  selection on the host: {self._on_host}"] if self._on_host else []),
             *([f"  {self._rooms.bytes()} bytes of pinned memory"] if self._rooms.bytes() else [])])
 
     def state_dict(self):
@@ -627,7 +678,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     module inside together with `process_group`; gradients are dense. A state of the module inside that
     is made before `torch.distributed.init_process_group` uses the default group, from its first use on, and looks for the
     DDP module in its first backward pass: a DDP of other ranks is an `Error` there. Sums are of float64 where a parameter
-    is. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together. With momentum, a
+    is. Where all parameters lie on one device, and each rank has the engine of its device, it averages there, as `averager` does with
+    `device`. Scheme and options are those of `averager`; `clip_norm` is that of all gradients of a rank together. With momentum, a
     gradient that is there already when a pass begins is an `Error`: the velocity would take it twice.
 
     With `node_group`, of the ranks of this rank's machine and used for nothing else, they sum densely, and each averages its share of
@@ -657,6 +709,12 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if node_group is not None:
             self._node = self._node_of(group, node_group, [each for _, each in named], options.pop("clip_norm", 0.0), fault)
             lengths = list(map(self._node.length_of, lengths))
+        devices = {each.device for _, each in named}
+        if node_group is None:
+            self._device = next(iter(devices)) if devices else torch.device("cpu")
+        if any(each.type != "cpu" for each in devices):
+            self._on_host = ("ranks of a node have shares of tensors" if node_group is not None else
+                             f"the parameters lie on {', '.join(sorted(map(str, devices)))}" if len(devices) > 1 else "")
         begin = functools.partial(self._begin, group, scheme, dtype, fault, [name for name, _ in named], lengths, gives,
                                   **options)
         if ddp or process_group is not None or torch.distributed.is_initialized():

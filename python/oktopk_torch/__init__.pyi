@@ -32,7 +32,7 @@ class averager:
     density: Density
 
     def __init__(self, group: Optional[ProcessGroup] = None, scheme: str = "ok_topk", *, dtype: torch.dtype = ...,
-                 momentum: float = 0.0, nesterov: bool = False, clip_norm: float = 0.0, residual_decay: float = 1.0,
+                 device: Union[None, str, torch.device] = None, momentum: float = 0.0, nesterov: bool = False, clip_norm: float = 0.0, residual_decay: float = 1.0,
                  density: Density = None) -> None: ...
     @overload
     def __call__(self, tensor: Tensor, key: Union[str, int], *, async_op: Literal[False] = False) -> Tensor: ...

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The way of values from a device to the memory of the host, where the engine averages them, and back.
+"""The way of values from a device to the memory of the host, where the engine averages them, and back; and the engine of a device,
+where there is one: it averages them where they are.
 
 A device with events, streams and pinned memory copies while the program and the engine go on: a thread waits for each copy, and
 the device's own queue orders the way back. Any other one copies while the program waits: slow, and as right."""
@@ -8,11 +9,15 @@ the device's own queue orders the way back. Any other one copies while the progr
 import atexit
 import collections
 import contextlib
+import functools
 import threading
 
 import torch
 
 from . import _engine
+
+# What the tests have run an engine on, by its kind. Change it with docs/torch.md.
+RUN_ON = {"cuda": "an emulator of CUDA, and no GPU", "hip": "nothing"}
 
 
 class _Cuda:
@@ -110,6 +115,18 @@ class Streams:
         there.synchronize()
 
 
+    def in_order(self, tensor):
+        """The values one after the other on the device: the tensor itself where they are so, else a copy; waits for that."""
+        if tensor.is_contiguous() and not tensor.is_neg():
+            return tensor
+        with self.current():
+            made = tensor.resolve_neg().contiguous()
+            there = self._names.event()
+            there.record(self._own)
+        there.synchronize()
+        return made
+
+
 def wait_for(event):
     """The host waits, and not our stream: there averages that go back would wait behind gradients that are to come."""
     event.synchronize()
@@ -130,6 +147,39 @@ def streams_of(device):
             except Exception:  # pylint: disable=broad-except  # what is missing is told in many ways
                 _streams[device] = None
         return _streams[device]
+
+
+@functools.lru_cache(maxsize=None)
+def device_engine():
+    """The engine of devices, or None, and in words why there is none. Loads it, once."""
+    return _engine.find_device_engine()
+
+
+def engine_of(device):
+    """The engine of this device, which is started there, or None, and in words why there is none."""
+    library, why = device_engine()
+    if library is None:
+        return None, why
+    kind = "hip" if device.type == "cuda" and torch.version.hip else device.type
+    if library.where != kind:
+        return None, f"{library.path} is for {library.where}, and this is {device} of {kind}"
+    if streams_of(device) is None:
+        return None, f"{device} has no streams, no events or no pinned memory"
+    try:
+        library.check(library.initialize_on(device.index))
+    except _engine.Error as error:
+        return None, str(error)
+    return library, ""
+
+
+def about_device_engine():
+    """For `build`."""
+    if not torch.cuda.is_available():
+        return "none: there is no GPU, by torch.cuda.is_available()"
+    library, why = device_engine()
+    if library is None:
+        return f"none: {why}"
+    return f"{library.where}, {library.path}: compiled and loaded; run on: {RUN_ON.get(library.where, 'nothing')}"
 
 
 def of_future(tensor):

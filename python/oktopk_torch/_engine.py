@@ -12,6 +12,7 @@ thread that computes in Python, to get it back takes up to 5 ms."""
 import atexit
 import contextlib
 import ctypes
+import importlib
 import os
 import pathlib
 import threading
@@ -82,10 +83,10 @@ class _Figures(ctypes.Structure):
                 ("step_values", c_double), ("seconds", c_double), ("hidden_seconds", c_double), ("hideable_seconds", c_double)]
 
 
-# Name, behind oktopk_engine_: what it gives, and its arguments. c_int32: a code, whose error is raised (`_checked`).
+# Name, behind oktopk_engine_: what it gives, and its arguments. c_int32: a code, whose error is raised (`check`).
 _FUNCTIONS = {
     "abi": (c_int32,), "version": (c_char_p,), "last_error": (c_char_p,),
-    "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
+    "backend": (c_char_p,), "initialize_on": (c_int32, c_int32), "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
     "group_defaults": (None, POINTER(_GroupOptions)), "group_make": (c_int32, POINTER(_GroupOptions), POINTER(c_void_p)),
     "group_free": (None, c_void_p),
     "averager_defaults": (None, POINTER(_AveragerOptions)),
@@ -104,8 +105,8 @@ _FUNCTIONS = {
 _KEEPS_LOCK = {"last_error", "arrival_defaults", "arrive", "backward_ended", "averager_free", "group_free"}
 
 
-class _Library:
-    """The functions, with their types, by the names of the table."""
+class Library:
+    """An engine: its functions, with their types, by the names of the table."""
 
     def __init__(self, path):
         self.path = path
@@ -117,6 +118,19 @@ class _Library:
             function = getattr(keeps if name in _KEEPS_LOCK else waits, f"oktopk_engine_{name}")
             function.restype, function.argtypes = gives, takes
             setattr(self, name, function)
+        self.where = self.backend().decode()
+        atexit.register(self.finalize)  # calls under way call back into Python, so they end before it does
+
+    def check(self, code):
+        if code:
+            raise Error(self.last_error().decode("utf-8", "replace"))
+
+    def list_algorithms(self):
+        """The names of algorithms, and a line about each."""
+        found = {}
+        each = _EachPair(lambda _, name, about: found.update({_read(name): _read(about)}))
+        self.check(self.algorithms(each, None))
+        return dict(sorted(found.items()))
 
 
 def _found():
@@ -125,15 +139,32 @@ def _found():
     given = os.environ.get("OKTOPK_ENGINE")
     path = given or (str(beside) if beside.exists() else NAME)
     try:
-        return _Library(path)
+        return Library(path)
     except OSError as error:
         raise ImportError(f"oktopk_torch needs the engine of oktopk, {NAME}: beside it, where the loader of the system looks, or "
                           f"at the path in the environment variable OKTOPK_ENGINE ({error})") from None
 
 
-_library = _found()
-VERSION = _library.version().decode()
-PATH = _library.path
+def find_device_engine():
+    """The engine of devices, or None, and in words why there is none: that of the environment variable OKTOPK_DEVICE_ENGINE, where 0
+    and off stand for none, else that of the package oktopk_torch_cuda."""
+    given = os.environ.get("OKTOPK_DEVICE_ENGINE", "")
+    if given.lower() in ("0", "off"):
+        return None, f"OKTOPK_DEVICE_ENGINE is {given}"
+    try:
+        library = Library(given or importlib.import_module("oktopk_torch_cuda").ENGINE)
+    except ImportError as error:
+        return None, "the package oktopk_torch_cuda is not installed" if error.name == "oktopk_torch_cuda" else str(error)
+    except (OSError, AttributeError) as error:
+        return None, f"the engine of devices cannot be loaded: {error}"
+    if library.version() != HOST.version():
+        return None, f"{library.path} is of oktopk {library.version().decode()}, and this is {VERSION}: install both anew"
+    return library, ""
+
+
+HOST = _found()
+VERSION = HOST.version().decode()
+PATH = HOST.path
 
 
 def _text(given):
@@ -149,11 +180,6 @@ def _read(given):
     return given.decode("utf-8", "surrogatepass")
 
 
-def _checked(code):
-    if code:
-        raise Error(_library.last_error().decode("utf-8", "replace"))
-
-
 def _array(kind, values):
     return (kind * len(values))(*values)
 
@@ -164,19 +190,11 @@ def _made(structure, defaults):
     return made
 
 
-def algorithms():
-    """Names, and a line about each."""
-    found = {}
-    each = _EachPair(lambda _, name, about: found.update({_read(name): _read(about)}))
-    _checked(_library.algorithms(each, None))
-    return dict(sorted(found.items()))
-
-
 class Group:
     """The ranks that average together. Collective. `store` has `set(key, bytes)`, and `get(key)`, which waits for another
     rank's; both are called while the group is made, on the engine's thread. What they raise is raised here."""
 
-    def __init__(self, rank, size, name, store, time_limit):
+    def __init__(self, rank, size, name, store, time_limit, library=None):
         raised = []
 
         def leave(_, key, data, length):
@@ -198,17 +216,18 @@ class Group:
                 raised.append(error)
                 return -1
 
-        how = _made(_GroupOptions, _library.group_defaults)
+        self.library = HOST if library is None else library
+        how = _made(_GroupOptions, self.library.group_defaults)
         how.rank, how.size, how.name = rank, size, _text(name)
         how.time_limit, how.caller = time_limit, CALLER
         how.set, how.get = _Set(leave), _Get(fetch)
         pointer = c_void_p()
-        code = _library.group_make(ctypes.byref(how), ctypes.byref(pointer))
+        code = self.library.group_make(ctypes.byref(how), ctypes.byref(pointer))
         if code and raised:
             raise raised[0]
-        _checked(code)
+        self.library.check(code)
         self.pointer = pointer
-        weakref.finalize(self, _library.group_free, pointer).atexit = False
+        weakref.finalize(self, self.library.group_free, pointer).atexit = False
 
 
 _of_callback = threading.local()
@@ -244,18 +263,19 @@ class Averager:
 
     def __init__(self, group, scheme, is_double, names=(), lengths=(), gives=GIVES_ERROR, fault="", *, momentum=0.0, nesterov=False,
                  clip_norm=0.0, residual_decay=1.0):
-        how = _made(_AveragerOptions, _library.averager_defaults)
+        self._of = group.library
+        how = _made(_AveragerOptions, self._of.averager_defaults)
         how.algorithm, how.sums, how.tensor_count = _text(scheme), FLOAT64 if is_double else FLOAT32, len(names)
         how.names, how.lengths = _array(c_char_p, [_text(each) for each in names]), _array(c_int64, lengths)
         how.momentum, how.nesterov, how.clip_norm, how.residual_decay = momentum, bool(nesterov), clip_norm, residual_decay
         how.on_non_finite, how.fault = gives, _or_null(fault)
         self._at = c_void_p()
-        _checked(_library.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
-        weakref.finalize(self, _library.averager_free, self._at).atexit = False
+        self._of.check(self._of.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
+        weakref.finalize(self, self._of.averager_free, self._at).atexit = False
 
     def average(self, *values, **how):
         """As `arrive`, and waits for the averages, without a callback."""
-        _checked(_library.average(self._at, ctypes.byref(self._arrival(*values, **how))))
+        self._of.check(self._of.average(self._at, ctypes.byref(self._arrival(*values, **how))))
 
     def arrive(self, *values, done, **how):
         """Brings values, as `_arrival` has them; `done(sentence)` is called on a thread of the engine, with an empty text where
@@ -263,17 +283,16 @@ class Averager:
         given, number = self._arrival(*values, **how), next(_numbers)
         given.done, given.user, _calls[number] = _end_of_call, number, done
         try:
-            _checked(_library.arrive(self._at, ctypes.byref(given)))
+            self._of.check(self._of.arrive(self._at, ctypes.byref(given)))
         except Error:  # nothing was started
             del _calls[number]
             raise
 
-    @staticmethod
-    def _arrival(values, length, element, *, tensors=(), key="", used=(), reordered=(), fault="", subject="", is_first=True,
+    def _arrival(self, values, length, element, *, tensors=(), key="", used=(), reordered=(), fault="", subject="", is_first=True,
                  is_last=True, continues=False, loss_scale=1.0, density=None):
         """A call with `length` values at the address `values`, None where there is a `fault`. `reordered`: pairs of a tensor
         and the address of its places, of 64 bits."""
-        given = _made(_Arrival, _library.arrival_defaults)
+        given = _made(_Arrival, self._of.arrival_defaults)
         given.values, given.length, given.element = values, length, element
         given.tensor_count = len(tensors)
         given.tensors = _array(c_int32, tensors) if tensors else None
@@ -287,66 +306,62 @@ class Averager:
         return given
 
     def backward_ended(self):
-        _checked(_library.backward_ended(self._at))
+        self._of.check(self._of.backward_ended(self._at))
 
     def set_density(self, density):
-        _checked(_library.set_density(self._at, density))
+        self._of.check(self._of.set_density(self._at, density))
 
     def undo(self):
-        _checked(_library.undo(self._at))
+        self._of.check(self._of.undo(self._at))
 
     def save(self, room, before_step=False):
         """The saved state, of now or from before the last step, in the memory whose address `room(size)` gives."""
         blob = c_void_p()
-        _checked((_library.save_before_step if before_step else _library.save)(self._at, ctypes.byref(blob)))
+        self._of.check((self._of.save_before_step if before_step else self._of.save)(self._at, ctypes.byref(blob)))
         try:
-            size = _library.blob_size(blob)
-            ctypes.memmove(room(size), _library.blob_data(blob), size)
+            size = self._of.blob_size(blob)
+            ctypes.memmove(room(size), self._of.blob_data(blob), size)
         finally:
-            _library.blob_free(blob)
+            self._of.blob_free(blob)
 
     def load(self, states, keys, fault, share, in_part, saved_by, steps_of_borders, density):
         """`states`: pairs of an address and a number of bytes."""
-        how = _made(_Loading, _library.loading_defaults)
+        how = _made(_Loading, self._of.loading_defaults)
         how.states, how.state_count = _array(_Bytes, states), len(states)
         how.keys, how.key_count = _array(c_char_p, [_text(each) for each in keys]), len(keys)
         how.fault, how.called = _or_null(fault), b"load_state_dict"
         how.has_share, how.share = share is not None, share or 0.0
         how.in_part, how.saved_by, how.steps_of_borders = in_part, saved_by, steps_of_borders
         how.has_density, how.density = density is not None, density or 0.0
-        _checked(_library.load(self._at, ctypes.byref(how)))
+        self._of.check(self._of.load(self._at, ctypes.byref(how)))
 
     def tensors(self):
         """Names or keys, and lengths."""
         found = []
         each = _EachTensor(lambda _, name, length: found.append((_read(name), length)))
-        _checked(_library.tensors(self._at, each, None))
+        self._of.check(self._of.tensors(self._at, each, None))
         return [name for name, _ in found], [length for _, length in found]
 
     def schemes(self):
         found = []
-        _checked(_library.schemes(self._at, _EachText(lambda _, text: found.append(_read(text))), None))
+        self._of.check(self._of.schemes(self._at, _EachText(lambda _, text: found.append(_read(text))), None))
         return found
 
     def _number(self, function):
         found = c_double()
-        _checked(function(self._at, ctypes.byref(found)))
+        self._of.check(function(self._at, ctypes.byref(found)))
         return found.value
 
     def residual_norm(self):
-        return self._number(_library.residual_norm)
+        return self._number(self._of.residual_norm)
 
     def words_sent(self):
-        return self._number(_library.words_sent)
+        return self._number(self._of.words_sent)
 
     def last_step(self):
         """The figures by their names, as numbers of type float."""
         found = _Figures(struct_size=ctypes.sizeof(_Figures))
-        _checked(_library.last_step(self._at, ctypes.byref(found)))
+        self._of.check(self._of.last_step(self._at, ctypes.byref(found)))
         figures = {name: float(getattr(found, name)) for name, _ in _Figures._fields_[1:]}
         figures["density"] = found.selected / found.values if found.values > 0 else 0.0
         return dict(sorted(figures.items()))
-
-
-# Calls under way call back into Python, so they end before it does.
-atexit.register(_library.finalize)

@@ -10,6 +10,7 @@ import io
 import itertools
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ import pretended_device
 import torch
 import torch.distributed as dist
 from ddp_cases import Optional, all_gathered, bytes_of, in_small_buckets, inputs_of, is_last, message_of, use_of, with_bytes
-from oktopk_torch import _devices
+from oktopk_torch import _devices, _engine
 from torch.nn.parallel import DistributedDataParallel
 
 import oktopk_torch
@@ -89,10 +90,10 @@ def trained(where, steps, *, finds=False, static=False, no_sync=False, view=Fals
     return torch.cat([each.detach().cpu() for each in model.parts]), bytes_of(state.state_dict()), raised
 
 
-def averaged(where, *, sums=torch.float32, kinds=(torch.float32, torch.float16, torch.bfloat16)):
+def averaged(where, *, sums=torch.float32, kinds=(torch.float32, torch.float16, torch.bfloat16), there=False):
     """Averages of tensors that a kernel has written, on the host: one at a time, and several at once. Also of what lies in another
-    order, of negatives that are not resolved, and of inference tensors."""
-    average, found = oktopk_torch.averager(None, SCHEME, dtype=sums), []
+    order, of negatives that are not resolved, and of inference tensors. `there`: by the engine of the device, where one is."""
+    average, found = oktopk_torch.averager(None, SCHEME, dtype=sums, device=where if there else None), []
 
     def fresh(kind, number):
         drawn = torch.randn(30, 50, generator=torch.Generator().manual_seed(100 * number + dist.get_rank())).to(where, kind)
@@ -524,6 +525,106 @@ def test_an_average_does_not_wait_for_gradients_that_are_to_come():
         assert time.monotonic() - began < 2 and not other.done()
         torch.pretended.synchronize(1)
         assert other.wait().cpu().eq(1).all()
+
+
+class of_the_device:
+    """Within it the pretended device has an engine: one of the host, which is told that it is the device's, and reaches its memory.
+    Of another file, so that a handle of one is none of the other."""
+    library = None
+
+    def __init__(self, lacks=False):
+        if of_the_device.library is None:
+            file = os.path.join(run.folder, f"engine of rank {dist.get_rank()}")
+            shutil.copy(_engine.PATH, file)
+            of_the_device.library = _engine.Library(file)
+            self.library.where = "pretended"
+            self.library.initialize_on = lambda number: 0
+        found = (None, "it is not installed") if lacks else (self.library, "")
+        self._patch = unittest.mock.patch.object(_devices, "device_engine", lambda: found)
+
+    def __enter__(self):
+        self._patch.start()
+
+    def __exit__(self, *_):
+        self._patch.stop()
+
+
+def test_an_engine_of_the_device():
+    """The bits of the host, in values and states, and nothing crosses the bus."""
+    moved, pinned, told = [], [], set()
+
+    def step_of(_, state, loss):
+        loss = loss()
+        before = *device.copied(), device.pinned_bytes()
+        loss.backward()
+        moved.append([now - was for now, was in zip((*device.copied(), device.pinned_bytes()), before)])
+        told.add(re.search("^  selection on .*$", state.report(), re.M)[0])
+
+    with of_the_device():
+        names = ("finds", "static", "no_sync", "view", "half", "clips")
+        columns = list(itertools.combinations(range(5), 3))[:6]
+        for row in range(6):
+            check(trained, 30, orders=((1, 0), (0, 1)), **{name: row in column for name, column in zip(names, columns)})
+        check(trained, 4, orders=LATER, where=SECOND, momentum=0.9)
+        check(trained, 6, nan_at=(1, 4), skip_step_on_fault=True)
+        *_, raised = check(trained, 6, nan_at=(2, 3))
+        assert [step for step, _ in raised] == [2, 3], raised
+        check(averaged, there=True)
+        with late((2, 2)):
+            trained(FIRST, 3, step_of=step_of)
+        assert moved == [[0, 0, 0]] * 3 and told == {f"  selection on {FIRST}, by the engine of pretended"}, (moved, told)
+        with late(LATER[0]), leaves_out("event"):  # it reads before the program has written
+            try:
+                found = same(trained(FIRST, 3)[:2], trained(CPU, 3)[:2])
+            except oktopk_torch.Error:
+                found = False
+        assert not all(all_gathered(found))
+
+        # From one to the other and back, to the bit.
+        found = []
+        for places in ((None,) * 6, (None, None, FIRST, FIRST, None, FIRST)):
+            average, before = oktopk_torch.averager(None, SCHEME), None
+            for step, where in enumerate(places):
+                if where != before:
+                    saved = average.state_dict()
+                    average, before = oktopk_torch.averager(None, SCHEME, device=where), where
+                    average.load_state_dict(saved)
+                drawn = torch.randn(200, generator=torch.Generator().manual_seed(step + 10 * dist.get_rank()))
+                found.append(average(drawn.to(where or CPU), key="a").cpu())
+            found.append(bytes_of(average.state_dict()))
+        assert same(found[:7], found[7:])
+
+        # What it does not have is averaged on the host, and told.
+        for why, options in (("the engine of the device has no automatic", {"scheme": "automatic"}),
+                             ("sums are of torch.float64", {"scheme": SCHEME, "dtype": torch.float64})):
+            average = oktopk_torch.averager(None, device=FIRST, **options)
+            average(torch.ones(100, device=FIRST, dtype=options.get("dtype")), key="a")
+            assert f"  selection on the host: {why}" in average.report(), average.report()
+        average = oktopk_torch.averager(None, SCHEME, device=FIRST)
+        for where in (CPU, SECOND):
+            said = message_of(average, torch.ones(100, device=where if is_last() else FIRST), key="a")
+            assert f"lies on {where}, and those of this averager on {FIRST}" in said and len(set(all_gathered(said))) == 1, said
+        assert "nowhere" in message_of(oktopk_torch.averager, None, SCHEME, device="nowhere" if is_last() else FIRST)
+        ddp = DistributedDataParallel(Parts().to(FIRST))
+        said = oktopk_torch.state(torch.nn.ModuleList([ddp.module, Parts()]), SCHEME, dist.group.WORLD).report()
+        assert f"  selection on the host: the parameters lie on {CPU}, {FIRST}" in said, said
+
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: True):
+            assert oktopk_torch.build()["device_engine"] == \
+                f"pretended, {of_the_device.library.path}: compiled and loaded; run on: nothing"
+        assert oktopk_torch.build()["device_engine"] == "none: there is no GPU, by torch.cuda.is_available()"
+
+    with of_the_device(lacks=is_last()):  # all ranks have it, or none averages there
+        average = oktopk_torch.averager(None, SCHEME, device=FIRST)
+        average(torch.ones(100, device=FIRST), key="a")
+        last = dist.get_world_size() - 1
+        why = "it is not installed" if is_last() else f"rank {last} has no engine of a device"
+        assert f"  selection on the host: {why}" in average.report(), average.report()
+    for given, why in (("off", "OKTOPK_DEVICE_ENGINE is off"), ("", "the package oktopk_torch_cuda is not installed"),
+                       ("/nowhere/engine.so", "the engine of devices cannot be loaded: /nowhere/engine.so")):
+        with unittest.mock.patch.dict(os.environ, {"OKTOPK_DEVICE_ENGINE": given}):
+            found, said = _engine.find_device_engine()
+            assert found is None and said.startswith(why), said
 
 
 def test_group_without_a_backend_of_the_cpu():
