@@ -10,12 +10,16 @@
 #
 # Needs Python 3.11 or newer with venv and pip (Debian and Ubuntu: python3-venv), and no compiler: that is zig's clang,
 # which links for any older glibc.
+#
+# sh packaging/wheel.sh --cuda [--build FOLDER]: that of oktopk_torch_cuda, the engine for GPUs of NVIDIA, with nvcc 13 and g++ of
+# this machine, and for its glibc and newer ones. Objects go to build/wheel-cuda, or to FOLDER/wheel-cuda.
 set -eu
 called_from=$(pwd)
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
 
 folder=
+kind=
 while [ $# -gt 0 ]; do
   case $1 in
     --build)
@@ -23,6 +27,7 @@ while [ $# -gt 0 ]; do
       shift
       folder=$1
       ;;
+    --cuda) kind=-cuda ;;
     *) fail "no such option: $1 (the first lines of the script name them)" ;;
   esac
   shift
@@ -31,16 +36,18 @@ done
 python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
   fail "it needs Python 3.11 or newer with venv (Debian and Ubuntu: python3-venv)"
 choose_builds "$folder"
-folder=$(cd "$builds" && pwd)/wheel
+folder=$(cd "$builds" && pwd)/wheel$kind
+mkdir -p "$folder"
 
 say "Installing the tools of packaging/wheel/requirements.txt"
 rm -rf "$folder/tools"
 python3 -m venv "$folder/tools"
 attended "$folder/tools/bin/python" -m pip --disable-pip-version-check --quiet install --require-hashes \
   --only-binary :all: --requirement packaging/wheel/requirements.txt
+builder=packaging/wheel/build$(echo "$kind" | tr - _).py
 say "Compiling, for some ten minutes on two cores; the log is $folder/log"
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(cores)}"
-attended "$folder/tools/bin/python" packaging/wheel/build.py "$folder" >"$folder/log" 2>&1 || {
+attended "$folder/tools/bin/python" "$builder" "$folder" >"$folder/log" 2>&1 || {
   tail -n 40 "$folder/log" >&2
   fail "the build failed (all it said is in $folder/log)"
 }
