@@ -182,11 +182,13 @@ struct engine_device<E> {
       throw error(fault::bad_state, "device " + std::to_string(device) + " of " + name +
                                         " takes no code of this engine (" + runtime::describe(told) + ")");
     }
+    // It warns where the driver makes code of PTX, as it does for each newer GPU.
 #if KOKKOS_VERSION >= 30700
-    Kokkos::initialize(Kokkos::InitializationSettings().set_device_id(device));
+    Kokkos::initialize(Kokkos::InitializationSettings().set_device_id(device).set_disable_warnings(true));
 #else
     Kokkos::InitArguments how;
     how.device_id = device;
+    how.disable_warnings = true;
     Kokkos::initialize(how);
 #endif
   }
