@@ -27,12 +27,13 @@ correct_for_newer_gpus() {
 }
 
 # kokkos_cuda FOLDER SOURCES: Kokkos for CUDA and Serial, installed in FOLDER/installed; at once where it is there
-# already. SOURCES is where kokkos_source() unpacks it, and $OKTOPK_CUDART where tests/cuda_emulator was built.
+# already, for shared libraries, too. SOURCES is where kokkos_source() unpacks it, and $OKTOPK_CUDART where tests/cuda_emulator was built.
 kokkos_cuda() {
-  [ ! -e "$1/installed/lib/cmake/Kokkos/KokkosConfig.cmake" ] || return 0
+  [ ! -e "$1/installed/lib/cmake/Kokkos/KokkosConfig.cmake" ] ||
+    ! grep -qs '^CMAKE_POSITION_INDEPENDENT_CODE:[A-Z]*=ON$' "$1/build/CMakeCache.txt" || return 0
   mkdir -p "$1"
   kokkos_source "$2"
-  rm -rf "$1/kokkos"
+  rm -rf "$1/kokkos" "$1/build" "$1/installed"
   cp -r "$2/kokkos" "$1/kokkos"
   correct_for_cuda_13 "$1/kokkos"
   say "Building Kokkos for CUDA and Serial"

@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""build_cuda.py FOLDER: what packaging/wheel.sh --cuda does with the tools of requirements.txt, and with nvcc and g++ of this machine.
-
-The wheel is for the glibc of this machine and newer ones: CUDA's compiler takes its headers from there."""
+"""build_cuda.py FOLDER: what packaging/wheel.sh --cuda does with the tools of requirements.txt, and with nvcc and g++ of
+this machine. So the wheel is for its glibc and newer ones."""
 
 import hashlib
 import os
@@ -18,7 +17,8 @@ from scikit_build_core.build import build_wheel
 
 GLIBC = tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")[:2]))
 PLATFORM = f"manylinux_{GLIBC[0]}_{GLIBC[1]}_x86_64"
-# Beside PTX for compute capability 7.5: code for 8.x, and its PTX, of which the driver makes code for any newer GPU when it first runs.
+# Beside PTX for compute capability 7.5: code for 8.x, and its PTX, of which the driver makes code for any newer GPU when it
+# first runs.
 CODE = "sm_80"
 
 
@@ -29,9 +29,9 @@ def nvcc():
 
 
 def device_kokkos(folder, compiler, toolkit, flags):
-    """The folder where it is installed: a static library of Kokkos for CUDA, without C++20, which this release knows not with nvcc."""
+    """Its sources, and where it is installed: as in cmake/kokkos_cuda.sh, for real GPUs."""
     sources, installed = kokkos(folder), folder / "installed"
-    correct = 'called_from=. && . cmake/setup.sh && . cmake/kokkos_cuda.sh && correct_for_cuda_13 "$1" && correct_for_newer_gpus "$1"'
+    correct = '. cmake/setup.sh && . cmake/kokkos_cuda.sh && correct_for_cuda_13 "$1" && correct_for_newer_gpus "$1"'
     subprocess.run(["sh", "-c", correct, "sh", sources], cwd=ROOT, check=True)
     options = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_STANDARD": "17", "CMAKE_CXX_EXTENSIONS": "OFF",
                "CMAKE_POSITION_INDEPENDENT_CODE": "ON", "CMAKE_CXX_COMPILER": compiler, "CMAKE_CXX_FLAGS": flags,
