@@ -114,7 +114,6 @@ class Streams:
             there.record(self._own)
         there.synchronize()
 
-
     def in_order(self, tensor):
         """The values one after the other on the device: the tensor itself where they are so, else a copy; waits for that."""
         if tensor.is_contiguous() and not tensor.is_neg():

@@ -8,6 +8,7 @@
 #include "../device/settings.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cuda.h>
 #include <utility>
 
@@ -41,8 +42,10 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  char const* const shown = std::getenv("CUDA_VISIBLE_DEVICES");
+  bool const is_hidden = shown != nullptr && (*shown == '\0' || *shown == '-'); // as CUDA has it; other numbers are its own
+  *count = is_hidden ? 0 : 1;
+  return is_hidden ? cudaErrorNoDevice : cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
