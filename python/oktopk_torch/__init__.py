@@ -282,6 +282,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None):
         self.dtype, self.density, self._was_set = dtype, density, None
         self._group, self._company = self._meet(group)
+        self._company.line.wait()  # ranks make it behind the same calls, those whose values are under way from a device, too
         self._names, self._steps = list(names), {"": 0} if names else {}  # steps: of each key
         self._keys, self._step = {}, set()  # by their texts; those of the step that may go on
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]

@@ -527,6 +527,20 @@ def test_an_average_does_not_wait_for_gradients_that_are_to_come():
         assert other.wait().cpu().eq(1).all()
 
 
+def test_an_averager_is_made_behind_calls_that_are_late():
+    """The values of one rank are still under way from its device, and those of the others are there."""
+    average = oktopk_torch.averager(None, "topk_a(density=1)")
+
+    def wait_for(event):
+        time.sleep(0.4 if is_last() else 0)
+        event.synchronize()
+    with unittest.mock.patch.object(_devices, "wait_for", wait_for):
+        future = average(torch.ones(100, device=FIRST).mul_(2), key="a", async_op=True)
+        time.sleep(0.2)  # the others give it to the engine
+        other = oktopk_torch.averager(None, "topk_a(density=1)")
+        assert future.wait().cpu().eq(2).all() and other(torch.ones(100), key="b").eq(1).all()
+
+
 class of_the_device:
     """Within it the pretended device has an engine: one of the host, which is told that it is the device's, and reaches its memory.
     Of another file, so that a handle of one is none of the other."""
