@@ -314,7 +314,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             why = f"sums are of {self.dtype}, and a device has those of float32"
         elif library is not None and name not in library.list_algorithms():
             why = f"the engine of the device has no {name}"
-        lacking = self._company.lacking(library is None or bool(why))
+        lacking = (self._company if self._node is None else self._node).lacking(library is None or bool(why))
         if not lacking:
             self._library = library
         elif self._device.type != "cpu":
@@ -710,12 +710,10 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if node_group is not None:
             self._node = self._node_of(group, node_group, [each for _, each in named], options.pop("clip_norm", 0.0), fault)
             lengths = list(map(self._node.length_of, lengths))
-        devices = {each.device for _, each in named}
-        if node_group is None:
-            self._device = next(iter(devices)) if devices else torch.device("cpu")
-        if any(each.type != "cpu" for each in devices):
-            self._on_host = ("ranks of a node have shares of tensors" if node_group is not None else
-                             f"the parameters lie on {', '.join(sorted(map(str, devices)))}" if len(devices) > 1 else "")
+        devices = sorted({each.device for _, each in named}, key=str)
+        self._device = max(devices, key=lambda each: each.type != "cpu", default=torch.device("cpu"))
+        if len(devices) > 1:
+            self._on_host = f"the parameters lie on {', '.join(map(str, devices))}"
         begin = functools.partial(self._begin, group, scheme, dtype, fault, [name for name, _ in named], lengths, gives,
                                   **options)
         if ddp or process_group is not None or torch.distributed.is_initialized():

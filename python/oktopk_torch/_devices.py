@@ -106,6 +106,11 @@ class Streams:
             there.record(self._waits)
         there.synchronize()
 
+    def read(self, tensor):
+        """The numbers of a tensor that is there, without a wait for work of ours."""
+        with self._names.on(self._waits):
+            return tensor.tolist()
+
     def fetch(self, tensor, room):
         """Copies the values into the memory of the host; waits."""
         with self.current():

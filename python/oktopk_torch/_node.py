@@ -59,6 +59,10 @@ class Node:
         _saving.agreed(self.all, b"", fault)
         return made
 
+    def lacking(self, lacks):
+        """The ranks of all that lack something: shares of a tensor are averaged in one way. Collective."""
+        return [rank for rank, does in enumerate(_saving.of_all_ranks(self.all, bytes([lacks]))) if any(does)]
+
     def averaged_by(self):
         """The ranks that average the share of this one, in words."""
         return (f"share {self.share} of each node, within which indices count; its ranks 0 to {len(self.nodes) - 1} are the ranks "
@@ -231,7 +235,8 @@ class Bucket:
 
     def used(self, values):
         """0 or 1 of each tensor: whether some rank of the node has used it; nothing where nobody asks."""
-        return [int(each > 0) for each in values[self.length:].tolist()]
+        flags, streams = values[self.length:], _devices.streams_of(values.device)
+        return [int(each > 0) for each in (flags.tolist() if streams is None else streams.read(flags))]
 
     def heard(self, end):
         """What hears of the end of the share's average before `end` does."""

@@ -566,7 +566,7 @@ class of_the_device:
 
 def test_an_engine_of_the_device():
     """The bits of the host, in values and states, and nothing crosses the bus."""
-    moved, pinned, told = [], [], set()
+    moved, told = [], set()
 
     def step_of(_, state, loss):
         loss = loss()
@@ -640,6 +640,35 @@ def test_an_engine_of_the_device():
         with unittest.mock.patch.dict(os.environ, {"OKTOPK_DEVICE_ENGINE": given}):
             found, said = _engine.find_device_engine()
             assert found is None and said.startswith(why), said
+
+
+def test_nodes_with_an_engine_of_the_device():
+    """Shares of a node's ranks stay on the device, too, on all ranks or on none."""
+    if dist.get_world_size() % 2:
+        return
+    moved, told = [], set()
+
+    def step_of(_, state, loss):
+        loss = loss()
+        before = device.pinned_bytes()
+        loss.backward()
+        moved.append(device.pinned_bytes() - before)
+        told.add(re.search("^  selection on .*$", state.report(), re.M)[0])
+
+    with of_the_device():
+        check(trained, 6, within=True, finds=True, nan_at=(4,))
+        check(trained, 6, within=True, half=True, clips=True, no_sync=True)
+        check(trained, 4, within=True, orders=LATER, momentum=0.9)
+        check(trained, 4, within=True, where=SECOND, static=True, view=True)
+        check(trained, 6, within=True, nan_at=(1, 4), skip_step_on_fault=True)
+        trained(FIRST, 3, within=True, step_of=step_of)
+        assert moved == [0] * 3 and told == {f"  selection on {FIRST}, by the engine of pretended"}, (moved, told)
+    with of_the_device(lacks=is_last()):
+        told.clear()
+        trained(FIRST, 2, within=True, step_of=step_of)
+        last = dist.get_world_size() - 1
+        why = "it is not installed" if is_last() else f"rank {last} has no engine of a device"
+        assert told == {f"  selection on the host: {why}"}, told
 
 
 def test_group_without_a_backend_of_the_cpu():
