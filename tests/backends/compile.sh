@@ -15,7 +15,7 @@ usage() {
   echo "  --hip            with hipcc (\$HIPCXX); for gfx90a unless --arch says otherwise"
   echo "  --kokkos FOLDER  a Kokkos for that device: where it is installed, or where it was configured to be built"
   echo "  FILE...          what to compile; all headers and tests/backends/instantiate.cpp unless named, and for"
-  echo "                   tests and benchmarks the words 'tests' and 'benchmarks'"
+  echo "                   tests, benchmarks and the engine of the device the words 'tests', 'benchmarks' and 'engine'"
 }
 
 fail() {
@@ -47,6 +47,7 @@ while [ $# -gt 0 ]; do
       tests/tools/test_*.cpp)" ;;
     benchmarks) files="$files $(echo benchmarks/select_bench/*.cpp benchmarks/oktopk_bench/run_in_process.cpp \
       benchmarks/oktopk_bench/main.cpp)" ;;
+    engine) files="$files $(echo src/engine/*.cpp) src/family.cpp,ok_topk src/family.cpp,top_k src/family.cpp,dense" ;;
     -*)
       usage >&2
       fail "unknown option $1"
@@ -84,7 +85,7 @@ if [ -z "$files" ]; then
   files="$work/all_headers.cpp tests/backends/instantiate.cpp"
 fi
 
-set -- -std=c++20 -O1 -Iinclude -Itests -Ibenchmarks -DOKTOPK_TESTS_WITH_MPI
+set -- -std=c++20 -O1 -Iinclude -Itests -Ibenchmarks -Isrc -DOKTOPK_TESTS_WITH_MPI -DOKTOPK_ENGINE_ON_DEVICE
 for folder in $folders; do
   [ ! -d "$folder" ] || set -- "$@" -isystem "$folder"
 done
@@ -125,8 +126,12 @@ failed=0
 for file in $files; do
   object=$work/$(echo "$file" | tr '/' '-').o
   before=$(date +%s)
+  family= # of algorithms, each of which is an object of the same source
+  case $file in
+    *,*) family=-DOKTOPK_FAMILY=${file#*,} ;;
+  esac
   # Programs have their own folders for what they include.
-  if "$@" "-I$(dirname "$file")" -c "$file" -o "$object" >"$object.log" 2>&1; then
+  if "$@" "-I$(dirname "$file")" ${family:+"$family"} -c "${file%,*}" -o "$object" >"$object.log" 2>&1; then
     echo "compiled $file ($(($(date +%s) - before)) s)"
   else
     failed=$((failed + 1))

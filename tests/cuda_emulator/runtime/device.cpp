@@ -43,7 +43,8 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   char const* const shown = std::getenv("CUDA_VISIBLE_DEVICES");
-  bool const is_hidden = shown != nullptr && (*shown == '\0' || *shown == '-'); // as CUDA has it; other numbers are its own
+  bool const is_hidden =
+      shown != nullptr && (*shown == '\0' || *shown == '-'); // as CUDA has it; other numbers are its own
   *count = is_hidden ? 0 : 1;
   return is_hidden ? cudaErrorNoDevice : cudaSuccess;
 }
