@@ -43,7 +43,25 @@ def device_kokkos(folder, compiler, toolkit, flags):
     subprocess.run(["cmake", "-S", sources, "-B", folder / "kokkos-build", "-G", "Ninja",
                     *(f"-D{name}={value}" for name, value in options.items())], check=True)
     subprocess.run(["cmake", "--build", folder / "kokkos-build", "--target", "install"], check=True)
+    name_libraries(installed / "lib/cmake/Kokkos/KokkosConfig.cmake", toolkit)
     return sources, installed
+
+
+def name_libraries(config, toolkit):
+    """The libraries of CUDA in the package of Kokkos 3.4. It writes down what CMake has found, where newer releases have several
+    folders in place of one, and parts that they do not name. nvcc.sh has the headers and the runtime, so the driver is left."""
+    libraries = f"""
+IF(NOT TARGET CUDA::cuda_driver)
+  ADD_LIBRARY(CUDA::cudart INTERFACE IMPORTED)
+  ADD_LIBRARY(CUDA::cuda_driver UNKNOWN IMPORTED)
+  SET_TARGET_PROPERTIES(CUDA::cuda_driver PROPERTIES IMPORTED_LOCATION "{toolkit / 'lib64/stubs/libcuda.so'}")
+ENDIF()
+"""
+    text, found = re.subn(r"\nIF\(NOT TARGET CUDA::cudart\)\n.*?\nENDIF\(\)\nIF\(NOT TARGET CUDA::cuda_driver\)\n.*?\nENDIF\(\)\n", libraries,
+                          config.read_text(), flags=re.S)
+    if found != 1:
+        sys.exit(f"{config} names the libraries of CUDA in another way than Kokkos 3.4.01 does")
+    config.write_text(text)
 
 
 def build(folder):
