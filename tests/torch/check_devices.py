@@ -43,5 +43,5 @@ def test_cases(device, ranks):
 
 
 def test_nodes_of_two_ranks(device):
-    cases = "test_nodes_have_the_bits_of_the_cpu", "test_nodes_with_an_engine_of_the_device"
+    cases = "test_nodes_have_the_bits_of_the_cpu", "test_nodes_with_an_engine_of_the_device", "test_fsdp2_between_replicas"
     assert f"{cases[-1]} " in succeed(PYTHON, CASES, device, 4, *cases, timeout=3 * SECONDS)

@@ -5,6 +5,7 @@
 A case that fails ends all of them. What runs on the device must give the bits of the CPU, in both orders of lateness."""
 
 import contextlib
+import functools
 import gc
 import io
 import itertools
@@ -669,6 +670,34 @@ def test_nodes_with_an_engine_of_the_device():
         last = dist.get_world_size() - 1
         why = "it is not installed" if is_last() else f"rank {last} has no engine of a device"
         assert told == {f"  selection on the host: {why}"}, told
+
+
+def fully_sharded(where):
+    """Parameters of this rank after training in two replicas with FSDP2, or in as many as ranks, and the averager's state."""
+    ranks = dist.get_world_size()
+    shape = (ranks, 1) if ranks % 2 else (2, ranks // 2)
+    mesh = dist.init_device_mesh(torch.device(where).type, shape, mesh_dim_names=("replica", "shard"))
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 4)).to(where)
+    for each in model[0], model:
+        torch.distributed.fsdp.fully_shard(each, mesh=mesh["shard"])
+    average = oktopk_torch.averager(mesh["replica"].get_group(), SCHEME)
+    for name, module in model.named_modules():
+        if isinstance(module, torch.distributed.fsdp.FSDPModule):
+            module.set_all_reduce_hook(functools.partial(average, key=name))
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, foreach=False)
+    for step in range(5):
+        inputs = torch.randn(8, 20, generator=torch.Generator().manual_seed(100 * step + dist.get_rank()))
+        optimizer.zero_grad()
+        model(inputs.to(where)).square().mean().backward()
+        optimizer.step()
+    assert average.words_sent() > 0
+    return [each.to_local().detach().cpu() for each in model.parameters()] + [bytes_of(average.state_dict())]
+
+
+def test_fsdp2_between_replicas():
+    """The hook of FSDP2 is called on a stream of its own, with gradients of a device."""
+    check(fully_sharded)
 
 
 def test_group_without_a_backend_of_the_cpu():

@@ -55,6 +55,11 @@ def start(file):
     module.synchronize = lambda device=0: native.synchronize(_index(device))
     module.manual_seed_all = lambda seed: None
     module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]
+    # As torch.cuda has them, and FSDP2 takes them of any device.
+    module.Stream = lambda priority=0: torch.Stream(torch.device("pretended", native.current_device()))
+    module.Event = lambda: torch.Event("pretended")
+    module.current_stream = lambda device=None: torch.accelerator.current_stream(native.current_device() if device is None else device)
+    module.stream = lambda stream: stream  # which is a context of its own
     torch.utils.rename_privateuse1_backend("pretended")
     torch._register_device_module("pretended", module)  # pylint: disable=protected-access
 

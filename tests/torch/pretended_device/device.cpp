@@ -353,6 +353,12 @@ struct hooks final : at::PrivateUse1HooksInterface {
   DeviceIndex maybeExchangeDevice(DeviceIndex device) const override { return exchangeDevice(device); }
   bool isPinnedPtr(void const* data) const override { return of_host.has(data); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &the_pinned_memory; }
+  /// What was there is not kept: FSDP lets memory go, and takes it again.
+  void resizePrivateUse1Bytes(c10::Storage const& storage, std::size_t bytes) const override {
+    c10::OptionalDeviceGuard const here(storage.device());
+    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(the_memory.allocate(bytes));
+    storage.set_nbytes(bytes);
+  }
 };
 
 at::Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::optional<at::ScalarType> dtype,
