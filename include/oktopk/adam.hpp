@@ -4,8 +4,7 @@
 
 /// AdamW over a sparse allreduce: on sums of directions, or of gradients as the paper trains BERT (section 5.1).
 
-#include <oktopk/error_feedback.hpp>
-#include <oktopk/training/second_moments.hpp>
+#include <oktopk/direction_feedback.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -64,19 +63,6 @@ KOKKOS_INLINE_FUNCTION Value mean_of_squares_with(Value squares, Value value, Va
   return beta2 * squares + (1 - beta2) * value * value;
 }
 
-template <class Gradient, gradient_value Value>
-struct square_overflow_search {
-  Gradient gradient;
-  Value scale;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
-    Value const value = scale * static_cast<Value>(gradient(i));
-    if (magnitude_bits(value * value) >= infinity_bits<Value> && i < lowest) {
-      lowest = i;
-    }
-  }
-};
-
 /// Directions by second moments of each value, which are not written yet: a step may fail.
 template <class Vector, class Gradient, gradient_value Value>
 struct own_direction_accumulation {
@@ -119,26 +105,6 @@ struct weight_scaling {
   Value kept;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { weights(i) *= kept; }
-};
-
-/// Where all second moments are of one rank alone.
-template <gradient_value Value>
-struct no_factor {
-  KOKKOS_INLINE_FUNCTION Value operator()(std::int64_t) const { return 1; }
-};
-
-template <class Indices, class Values, class Weights, class Factor, gradient_value Value>
-struct direction_application {
-  Indices indices;
-  Values values;
-  Weights weights;
-  Factor factor;
-  Value rate; ///< over the number of ranks
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    auto const index = static_cast<std::int64_t>(indices(i));
-    weights(index) -= rate * values(i) / factor(index);
-  }
 };
 
 template <class Indices, class Vector, gradient_value Value>
@@ -200,9 +166,8 @@ struct adam_application {
 /// is an `error` (non_finite) on every rank. Everything runs on the allreduce's instance of the execution space.
 template <gradient_allreduce Allreduce>
 class adam {
-  using feedback_type = error_feedback<Allreduce>;
-  using moments_type = detail::second_moments<typename Allreduce::execution_space,
-                                              typename Allreduce::communicator_type, typename Allreduce::value_type>;
+  using feedback_type = direction_feedback<Allreduce>;
+  using base_state = typename error_feedback<Allreduce>::state_type;
 
 public:
   using execution_space = typename Allreduce::execution_space;
@@ -213,7 +178,7 @@ public:
   using options = detail::adam_options;
 
   /// All that is carried from one step to the next, on the host; a plain value.
-  struct state_type : feedback_type::state_type {
+  struct state_type : base_state {
     double learning_rate = 0;
     std::int64_t steps = 0;
     std::vector<value_type> mean;            ///< of averages; empty with directions
@@ -228,29 +193,14 @@ public:
       visit(state.steps);
       visit(state.mean);
       visit(state.mean_of_squares);
-      feedback_type::state_type::each_part(state, visit);
+      base_state::each_part(state, visit);
     }
   };
 
   /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that are wrong or differ.
-  adam(Allreduce& allreduce, detail::adam_options const& how) : feedback_(allreduce, how.feedback), how_(how) {
-    agreement terms("adam");
-    terms.note(fault::option_out_of_range, problem_of(how));
-    if (!how.shapes.empty()) {
-      terms.note(fault::option_out_of_range, detail::problem_of(how.shapes, allreduce.length()));
-    }
-    terms.fact("learning rate", how.learning_rate).fact("beta1", how.decay_of_mean()).fact("beta2", how.beta2);
-    terms.fact("epsilon", how.epsilon).fact("weight_decay", how.weight_decay).fact("length", allreduce.length());
-    terms.fact("directions", how.has_directions()).fact("shapes", how.shapes.size());
-    detail::fnv1a shapes;
-    for (auto const& shape : how.shapes) {
-      shapes.add(shape.data(), shape.size() * sizeof(std::int64_t));
-      shapes.add("x", 1);
-    }
-    terms.fact("digest of the shapes", shapes.value()).check_on(allreduce.comm());
-    if (!how.shapes.empty()) {
-      moments_.emplace(feedback_.execution(), how.shapes);
-    } else {
+  adam(Allreduce& allreduce, detail::adam_options const& how)
+      : feedback_(allreduce.execution(), allreduce, how.feedback, directions_of(allreduce, how)), how_(how) {
+    if (how.shapes.empty()) {
       mean_of_squares_ = vector("oktopk::adam::mean_of_squares");
     }
     if (!how.has_directions()) {
@@ -282,10 +232,10 @@ public:
     requires detail::accumulator_view<Weights, value_type, execution_space> &&
              detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
+    feedback_.expect_length(weights, gradient);
     if (how_.has_directions()) {
       return step_by_directions<Weights, Gradient>(weights, gradient);
     }
-    feedback_.expect_length(weights, gradient);
     update_type const& update = feedback_(gradient);
     feedback_.average(update, average_);
     refuse_overflow(update);
@@ -297,8 +247,9 @@ public:
 
   /// A copy of all that one step hands to the next.
   state_type state() const {
-    return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_),
-            moments_ ? moments_->state() : on_host(mean_of_squares_)};
+    auto saved = feedback_.state();
+    return {std::move(static_cast<base_state&>(saved)), how_.learning_rate, steps_, on_host(mean_),
+            has_shapes() ? std::move(saved.moments.squares) : on_host(mean_of_squares_)};
   }
 
   /// Continues from a saved state. Collective; an `error` on every rank if the state does not fit or the moments
@@ -307,24 +258,28 @@ public:
     agreement terms("adam::restore");
     auto const& squares = saved.mean_of_squares;
     bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
-    auto const count = moments_ ? static_cast<std::size_t>(moments_->size()) : mean_of_squares_.extent(0);
-    if (!detail::fits(saved.mean, mean_) || squares.size() != count || !detail::are_finite(squares) || is_negative ||
+    bool const are_own = !has_shapes();
+    if (!detail::fits(saved.mean, mean_) || (are_own && !detail::fits(squares, mean_of_squares_)) || is_negative ||
         saved.steps < 0 || saved.steps > std::numeric_limits<std::int64_t>::max() / 2 ||
         !detail::is_finite_magnitude(saved.learning_rate)) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     detail::fnv1a moments;
     moments.add(saved.mean.data(), saved.mean.size() * sizeof(value_type));
-    if (moments_ || !how_.has_directions()) { // else they are of this rank alone
+    if (!how_.has_directions()) { // else they are of this rank alone, or compared with the residual
       moments.add(squares.data(), squares.size() * sizeof(value_type));
     }
     terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps);
     terms.fact("digest of the moments", moments.value()).check_on(allreduce().comm());
-    feedback_.restore(saved);
-    if (moments_) {
-      moments_->restore(squares);
-    } else {
+    typename feedback_type::state_type of_feedback{static_cast<base_state const&>(saved), {}};
+    if (are_own) {
+      feedback_.restore(of_feedback);
       Kokkos::deep_copy(feedback_.execution(), mean_of_squares_, detail::host_view(squares));
+    } else {
+      of_feedback.moments = detail::moments_state<value_type>::of(how_.shapes);
+      of_feedback.moments.squares = squares;
+      std::fill(of_feedback.moments.steps.begin(), of_feedback.moments.steps.end(), saved.steps);
+      feedback_.restore(of_feedback);
     }
     Kokkos::deep_copy(feedback_.execution(), mean_, detail::host_view(saved.mean));
     detail::fence(feedback_.execution(), "oktopk::adam::restore");
@@ -349,91 +304,70 @@ private:
     return said == sentences.end() ? "" : *said;
   }
 
+  bool has_shapes() const { return feedback_.has_directions(); }
+
+  // Second moments of rows and columns; none where each value has one of its own. Collective: the options of all ranks.
+  static std::optional<detail::direction_options> directions_of(Allreduce& allreduce, options const& how) {
+    agreement terms("adam");
+    terms.note(fault::option_out_of_range, problem_of(how));
+    if (!how.shapes.empty()) {
+      terms.note(fault::option_out_of_range, detail::problem_of(how.shapes, allreduce.length()));
+    }
+    detail::direction_options const by{how.beta2, how.epsilon, how.shapes};
+    terms.fact("learning rate", how.learning_rate).fact("beta1", how.decay_of_mean());
+    terms.fact("weight_decay", how.weight_decay).fact("length", allreduce.length());
+    terms.fact("directions", how.has_directions());
+    by.add_facts(terms);
+    terms.check_on(allreduce.comm());
+    return how.shapes.empty() ? std::nullopt : std::optional(by);
+  }
+
   template <class Weights, class Gradient>
   update_type const& step_by_directions(Weights const& weights, Gradient const& gradient) {
-    auto& comm = allreduce().comm();
-    auto const& exec = feedback_.execution();
-    std::int64_t const next = steps_ + 1;
-    std::int64_t const wrong = wrong_length(weights, gradient);
-    auto scale = value_type(1);
-    if (wrong < 0) { // a norm that is not finite is left to those who look for the entry
-      scale = static_cast<value_type>(static_cast<double>(norm_.factor_to(exec, gradient, how_.feedback.clip_norm)));
-    } else if (!moments_) {
-      feedback_.fail_on_all(wrong);
-    }
-    if (moments_ && !moments_->advance(comm, wrong < 0 ? &gradient : nullptr, scale, how_.beta2)) {
-      refuse(gradient, scale, wrong);
-    }
-    auto const number = [](double of) { return static_cast<value_type>(of); };
-    double const kept = how_.feedback.residual_decay;
-    update_type const& update =
-        moments_ ? feedback_.accumulate(gradient, scale, moments_->terms(kept, how_.beta2, how_.epsilon, next))
-                 : feedback_.accumulate([&](value_type const* residual, value_type* accumulator) {
-                     double const correction = 1 / std::sqrt(1 - std::pow(how_.beta2, next));
-                     Kokkos::parallel_for("oktopk::adam::accumulate", range(size()),
-                                          detail::own_direction_accumulation<vector_type, Gradient, value_type>{
-                                              residual, accumulator, mean_of_squares_, gradient, scale, number(kept),
-                                              number(how_.beta2), number(correction), number(how_.epsilon)});
-                   });
-    steps_ = next;
+    update_type const& update = has_shapes() ? feedback_(gradient) : accumulate_by_own_squares<Gradient>(gradient);
+    steps_ += 1;
     if (double const remains = 1 - how_.learning_rate * how_.weight_decay; remains != 1) {
       Kokkos::parallel_for("oktopk::adam::decay", range(size()),
-                           detail::weight_scaling<Weights, value_type>{weights, number(remains)});
+                           detail::weight_scaling<Weights, value_type>{weights, static_cast<value_type>(remains)});
     }
-    if (moments_) {
-      moments_->keep();
-      apply_directions(update, weights, moments_->factor());
+    if (has_shapes()) {
+      feedback_.descend(update, weights, how_.learning_rate);
     } else {
-      Kokkos::parallel_for("oktopk::adam::advance", range(size()),
-                           detail::own_squares_advance<vector_type, Gradient, value_type>{mean_of_squares_, gradient,
-                                                                                          scale, number(how_.beta2)});
-      apply_directions(update, weights, detail::no_factor<value_type>());
+      descend(update, weights);
     }
-    detail::fence(exec, "oktopk::adam::step");
+    detail::fence(feedback_.execution(), "oktopk::adam::step");
     return update;
   }
 
-  template <class Weights, class Factor>
-  void apply_directions(update_type const& update, Weights const& weights, Factor const& factor) {
+  template <class Gradient>
+  update_type const& accumulate_by_own_squares(Gradient const& gradient) {
+    if (auto const length = static_cast<std::int64_t>(gradient.extent(0)); length != allreduce().length()) {
+      feedback_.fail_on_all(length);
+    }
+    auto const number = [](double of) { return static_cast<value_type>(of); };
+    value_type const scale = number(static_cast<double>(feedback_.clipping_factor(gradient)));
+    value_type const beta2 = number(how_.beta2);
+    double const correction = 1 / std::sqrt(1 - std::pow(how_.beta2, steps_ + 1));
+    update_type const& update = feedback_.accumulate([&](value_type const* residual, value_type* accumulator) {
+      Kokkos::parallel_for("oktopk::adam::accumulate", range(size()),
+                           detail::own_direction_accumulation<vector_type, Gradient, value_type>{
+                               residual, accumulator, mean_of_squares_, gradient, scale,
+                               number(how_.feedback.residual_decay), beta2, number(correction), number(how_.epsilon)});
+    });
+    Kokkos::parallel_for(
+        "oktopk::adam::advance", range(size()),
+        detail::own_squares_advance<vector_type, Gradient, value_type>{mean_of_squares_, gradient, scale, beta2});
+    return update;
+  }
+
+  template <class Weights>
+  void descend(update_type const& update, Weights const& weights) {
     auto const indices = update.indices();
     auto const values = update.values();
-    auto const rate = static_cast<value_type>(how_.learning_rate / allreduce().comm().size());
-    Kokkos::parallel_for(
-        "oktopk::adam::apply", range(indices.extent(0)),
-        detail::direction_application<decltype(indices), decltype(values), Weights, Factor, value_type>{
-            indices, values, weights, factor, rate});
-  }
-
-  // The length of the vector that has another one than the allreduce; negative if neither has.
-  template <class Weights, class Gradient>
-  std::int64_t wrong_length(Weights const& weights, Gradient const& gradient) {
-    for (std::size_t const each : {gradient.extent(0), weights.extent(0)}) {
-      if (static_cast<std::int64_t>(each) != allreduce().length()) {
-        return static_cast<std::int64_t>(each);
-      }
-    }
-    return -1;
-  }
-
-  // After statistics that are not finite: the ranks tell each other whose fault it is.
-  template <class Gradient>
-  [[noreturn]] void refuse(Gradient const& gradient, value_type scale, std::int64_t wrong) {
-    agreement terms("adam");
-    if (wrong >= 0) {
-      terms.note(fault::length_mismatch, "a vector of " + std::to_string(wrong) + " values where there are " +
-                                             std::to_string(allreduce().length()));
-    } else {
-      std::int64_t first = 0;
-      Kokkos::parallel_reduce("oktopk::adam::find_overflow", range(size()),
-                              detail::square_overflow_search<Gradient, value_type>{gradient, scale},
-                              Kokkos::Min<std::int64_t>(first));
-      if (first < allreduce().length()) {
-        terms.note(fault::non_finite,
-                   "the square of the gradient at index " + std::to_string(first) + " is not finite");
-      }
-    }
-    terms.check_on(allreduce().comm());
-    throw error(fault::non_finite, "adam: the sum of the ranks' squares is not finite");
+    auto const ranks = static_cast<value_type>(allreduce().comm().size() / how_.learning_rate);
+    Kokkos::parallel_for("oktopk::adam::apply", range(indices.extent(0)),
+                         detail::average_application<true, decltype(indices), decltype(values), Weights, value_type>{
+                             indices, values, ranks, weights});
   }
 
   // An infinite mean of squares would freeze its weight for ever. All ranks find the same index: averages and moments
@@ -487,8 +421,6 @@ private:
   vector_type mean_;            // empty with directions, as the average
   vector_type mean_of_squares_; // empty with shapes
   vector_type average_;
-  std::optional<moments_type> moments_; // with shapes
-  detail::norm_in_order<execution_space, value_type> norm_;
 };
 
 } // namespace oktopk

@@ -5,7 +5,7 @@
 /// Gradients of several tensors, fused into buckets that are reduced while the backward pass computes other gradients.
 
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/error_feedback.hpp>
+#include <oktopk/direction_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 #include <oktopk/training/communication_thread.hpp>
 
@@ -20,7 +20,9 @@ namespace detail {
 struct bucketed_options {
   bucket_options plan{};             ///< which tensors are reduced together
   error_feedback_options feedback{}; ///< of each bucket
-  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
+  /// Residuals of directions, with the shapes of the tensors by their numbers; none: of gradients.
+  std::optional<direction_options> directions{};
+  bool overlap = true; ///< reduces in the background where communicator and Kokkos allow it
 };
 
 /// The tensors that were announced in a step, and the bucket whose call is next. The calls are made in the order of the
@@ -134,7 +136,7 @@ private:
 /// last bucket is scaled as all together would be, and earlier ones, which cannot know what comes, by less.
 template <gradient_allreduce Allreduce>
 class bucketed {
-  using feedback_type = error_feedback<Allreduce>;
+  using feedback_type = direction_feedback<Allreduce>;
   using engine_type = detail::bucket_engine<feedback_type>;
 
 public:
@@ -155,7 +157,7 @@ public:
   template <class Make>
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            options const& how = {})
-      : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
+      : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback, how.directions),
         announced_(make_buckets(lengths, make, how)) {
     engine_.times().buckets.resize(gradients_.size());
     if (how.overlap && engine_.comm().takes_other_threads() && detail::launches_from_any_thread<execution_space>()) {
@@ -370,7 +372,26 @@ private:
     for (double const density : how.plan.densities) {
       terms.fact("density of a tensor", density);
     }
+    terms.fact("directions", how.directions.has_value());
+    if (how.directions) {
+      terms.note(fault::option_out_of_range, how.directions->template problem<value_type>(how.feedback));
+      terms.note(fault::option_out_of_range, shape_fault(lengths, how.directions->shapes));
+      how.directions->add_facts(terms);
+    }
     terms.check_on(engine_.comm());
+  }
+
+  static std::string shape_fault(std::span<std::int64_t const> lengths, detail::tensor_shapes const& shapes) {
+    if (!shapes.empty() && shapes.size() != lengths.size()) {
+      return "there are " + std::to_string(shapes.size()) + " shapes for " + std::to_string(lengths.size()) +
+             " tensors";
+    }
+    for (std::size_t tensor = 0; tensor < shapes.size(); ++tensor) {
+      if (std::string const sentence = detail::problem_of({shapes[tensor]}, lengths[tensor]); !sentence.empty()) {
+        return "tensor " + std::to_string(tensor) + ": " + sentence;
+      }
+    }
+    return {};
   }
 
   detail::tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }

@@ -206,9 +206,21 @@ typedef struct oktopk_engine_averager_options {
 
   int32_t on_non_finite; /**< of oktopk_engine_on_non_finite */
   char const* fault;     /**< a sentence if this rank cannot take part: all ranks then get it as an error; else null */
+
+  /** 1: residuals and averages are of directions, gradients over the root of their second moment, as AdamW takes them: its
+   * step is then the learning rate times the average. Takes no momentum. Second moments are of rows and columns, the same
+   * on all ranks, by a small dense sum in each call. */
+  int32_t directions;
+  double beta2;   /**< decay of the mean of squares, in [0, 1) */
+  double epsilon; /**< beside the root of the second moment */
+  /** The dimensions of all tensors, one after the other, as their values lie in memory: the first one counts rows. Null: each
+   * has one, and a second moment for each value. */
+  int64_t const* dimensions;
+  int32_t const* dimension_counts; /**< of each tensor; null with `dimensions` */
 } oktopk_engine_averager_options;
 
-/** Defaults: "ok_topk", float32, tensors with keys, factor masking, residual_decay 1, errors, all else 0. */
+/** Defaults: "ok_topk", float32, tensors with keys, factor masking, residual_decay 1, errors, beta2 0.999, epsilon 1e-8, all
+ * else 0. */
 OKTOPK_ENGINE_API void oktopk_engine_averager_defaults(oktopk_engine_averager_options* options);
 
 /** Makes an averager, with residuals of 0. Collective. `made` gets a handle, which the caller frees; it keeps the
@@ -262,6 +274,10 @@ typedef struct oktopk_engine_arrival {
    * the engine; may start calls. Null: nobody hears of it. */
   void (*done)(void* user, int32_t code, char const* sentence);
   void* user; /**< given to `done` */
+
+  /** Of a tensor that comes by a new key, with directions: its dimensions, as in the options; null: one. */
+  int64_t const* dimensions;
+  int32_t dimension_count;
 } oktopk_engine_arrival;
 
 /** Defaults: a step of one call, loss_scale 1, no fault, all else null or 0. */

@@ -109,6 +109,7 @@ public:
 
   Allreduce& allreduce() { return *allreduce_; }
   execution_space const& execution() const { return exec_; }
+  options const& feedback_options() const { return options_; }
   /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
@@ -150,6 +151,32 @@ public:
     return committed(call_hooked(), {});
   }
 
+  /// The same with an accumulator of the gradient's directions: of `scale` times the gradient, by `terms`. `withheld` is
+  /// as with a gradient.
+  template <class Gradient>
+    requires detail::gradient_view<Gradient, value_type, execution_space>
+  update_type const& accumulate(Gradient const& gradient, value_type scale,
+                                detail::direction_terms<value_type> const& terms,
+                                std::span<detail::entry_range const> withheld = {}) {
+    wait_for_caller();
+    if constexpr (takes_gradients<Gradient>) {
+      if (withheld.empty() && fuses(gradient)) {
+        return committed((*allreduce_)(making_of(gradient, scale, terms)), {});
+      }
+    }
+    enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),
+            detail::direction_accumulation<vector_type, Gradient, value_type>{accumulator_, residual_, gradient, scale,
+                                                                              terms});
+    withhold(withheld);
+    return committed(call_hooked(), withheld);
+  }
+
+  /// The factor by which `clip_norm` scales this gradient down; `clipped` is as in a call.
+  template <class Gradient>
+  detail::wide_number clipping_factor(Gradient const& gradient, detail::wide_number* clipped = nullptr) {
+    return norm_.factor_to(exec_, gradient, options_.clip_norm, clipped);
+  }
+
   /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
   /// on every rank. Valid after a call that has returned; a second one undoes the first. The allreduce's own state
   /// stays; it holds no gradients.
@@ -165,7 +192,7 @@ public:
                                               " do not fit a vector of length " + std::to_string(into.extent(0)));
     }
     detail::fill_array("oktopk::error_feedback::clear", exec_, into, allreduce_->length(), value_type(0));
-    auto const ranks = static_cast<value_type>(allreduce_->comm().size());
+    auto const ranks = static_cast<value_type>(this->ranks());
     detail::apply_averages<false>("oktopk::error_feedback::average", exec_, update, ranks, into);
   }
 
@@ -218,22 +245,14 @@ public:
     detail::fence(exec_, "oktopk::error_feedback::restore");
   }
 
-  /// The same with an accumulator of the gradient's directions: of `scale` times the gradient, by `terms`.
-  template <class Gradient>
-    requires detail::gradient_view<Gradient, value_type, execution_space>
-  update_type const& accumulate(Gradient const& gradient, value_type scale,
-                                detail::direction_terms<value_type> const& terms) {
-    wait_for_caller();
-    if constexpr (takes_gradients<Gradient>) {
-      if (fuses(gradient)) {
-        return committed((*allreduce_)(making_of(gradient, scale, terms)), {});
-      }
+protected:
+  void wait_for_caller() const {
+    if (!detail::same_instance(callers_, exec_)) {
+      detail::fence(callers_, "oktopk::error_feedback::caller");
     }
-    enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),
-            detail::direction_accumulation<vector_type, Gradient, value_type>{accumulator_, residual_, gradient, scale,
-                                                                              terms});
-    return committed(call_hooked(), {});
   }
+
+  int ranks() const { return allreduce_->comm().size(); }
 
 private:
   using making = detail::accumulation<index_type, value_type, memory_space>;
@@ -253,12 +272,6 @@ private:
   making making_of(Gradient const& gradient, value_type scale, detail::direction_terms<value_type> const& terms) {
     array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
     return {residual_, plain, accumulator_, scale, terms};
-  }
-
-  void wait_for_caller() const {
-    if (!detail::same_instance(callers_, exec_)) {
-      detail::fence(callers_, "oktopk::error_feedback::caller");
-    }
   }
 
   update_type const& committed(update_type const& update, std::span<detail::entry_range const> withheld) {
@@ -295,7 +308,7 @@ private:
   update_type const& call(Gradient const& gradient, double scale, std::span<detail::entry_range const> withheld,
                           detail::wide_number* clipped) {
     // A norm that is not finite is left to the allreduce, which names the entry.
-    detail::wide_number factor = norm_.factor_to(exec_, gradient, options_.clip_norm, clipped);
+    detail::wide_number factor = clipping_factor(gradient, clipped);
     if (options_.momentum == 0) {
       factor = factor * detail::wide_number::of(scale);
     }
@@ -381,11 +394,15 @@ private:
               detail::residual_loss<vector_type, value_type>{accumulator_, residual_,
                                                              static_cast<value_type>(1 - options_.residual_decay)});
     }
+    withhold(withheld);
+    return call_hooked();
+  }
+
+  void withhold(std::span<detail::entry_range const> withheld) const {
     for (auto const [begin, end] : withheld) {
       detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + begin, end - begin,
                          value_type(0));
     }
-    return call_hooked();
   }
 
   update_type const& call_hooked() {

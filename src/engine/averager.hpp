@@ -7,7 +7,7 @@
 
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/counted.hpp>
-#include <oktopk/error_feedback.hpp>
+#include <oktopk/direction_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 
 #include <algorithm>
@@ -22,9 +22,10 @@ namespace oktopk::detail {
 
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
-  value_buffer buffer;      ///< until `done` is called; may have a length alone where there is a fault
-  std::vector<int> tensors; ///< empty for a call by key
-  std::string key;          ///< of a call by key; a new one adds a tensor
+  value_buffer buffer;               ///< until `done` is called; may have a length alone where there is a fault
+  std::vector<int> tensors;          ///< empty for a call by key
+  std::string key;                   ///< of a call by key; a new one adds a tensor
+  std::vector<std::int64_t> shape{}; ///< of that tensor, as its values lie in memory; none: one dimension
   /// Tensors whose values lie in another order now: the i-th is that which was at the i-th index.
   std::vector<std::pair<int, std::vector<std::int64_t>>> reordered;
   std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
@@ -93,6 +94,8 @@ struct step_figures {
 /// the buckets of the saved state, whatever buckets arrive, so that a program that continues does the same as one that
 /// was never interrupted. In these steps all tensors are reduced when all have arrived.
 ///
+/// With directions the averages are of these, and each tensor has second moments by its shape.
+///
 /// DDP drops the average of a parameter that no rank has used in a backward pass. So such a tensor
 /// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
 /// in one reduction of an integer a tensor before each call, where `used` is given.
@@ -102,7 +105,7 @@ class tensor_averager {
   using rooms = value_rooms<Value, space>;
   using communicator_type = counted<any_communicator>;
   using allreduce = any_allreduce<space, any_communicator, Value>;
-  using engine = detail::bucket_engine<error_feedback<allreduce>>;
+  using engine = detail::bucket_engine<direction_feedback<allreduce>>;
   using state_type = typename engine::state_type;
   using view = array_ref<Value, typename space::memory_space>;
 
@@ -110,11 +113,11 @@ public:
   /// Collective. `text` names an algorithm, of density 0.01 unless the text has another. Without tensors here, they come
   /// with their keys. `caller` is the name of the library in errors. Throws an `error` on every rank.
   tensor_averager(any_communicator comm, std::string caller, std::string text, error_feedback_options const& how,
-                  std::vector<std::string> names, std::vector<std::int64_t> const& lengths, on_non_finite gives,
-                  std::string const& fault)
-      : comm_(std::move(comm)), caller_(std::move(caller)), text_(std::move(text)), how_(how), on_non_finite_(gives),
-        tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets), used_(lengths.size()),
-        engine_(new_engine(lengths)) {
+                  std::optional<direction_options> const& by, std::vector<std::string> names,
+                  std::vector<std::int64_t> const& lengths, on_non_finite gives, std::string const& fault)
+      : comm_(std::move(comm)), caller_(std::move(caller)), text_(std::move(text)), how_(how), by_(by),
+        on_non_finite_(gives), tensors_come_(lengths.empty() ? coming::by_key : coming::in_buckets),
+        used_(lengths.size()), engine_(new_engine(lengths, by ? by->shapes : tensor_shapes())) {
     set_names(std::move(names));
     if (!fault.empty()) {
       agreement terms(caller_);
@@ -124,6 +127,13 @@ public:
     try_text(0); // finds what is wrong before the first call, as the next line does
     any_communicator over(comm_);
     error_feedback<allreduce>::validate(how_, over);
+    agreement terms(caller_);
+    terms.fact("directions", by_.has_value());
+    if (by_) {
+      terms.note(fault::option_out_of_range, by_->problem<Value>(how_));
+      by_->add_facts(terms);
+    }
+    terms.check_on(comm_);
   }
 
   tensor_averager& operator=(tensor_averager&&) = delete;
@@ -226,7 +236,9 @@ public:
       expect_different(how);
     }
     double const density = how.density.value_or(density_);
-    auto fresh = new_engine(state.lengths);
+    auto fresh = new_engine(state.lengths, tensors_come_ == coming::by_key ? shapes_of(state)
+                                           : by_                           ? by_->shapes
+                                                                           : tensor_shapes());
     auto next = state.bucket_tensors.begin();
     agreement fitting(caller_ + ": " + how.called);
     for (std::size_t i = 0; i < state.bucket_sizes.size(); ++i) {
@@ -398,7 +410,7 @@ private:
     if (is_new) {
       names_.push_back(what.key);
       used_.push_back(0);
-      engine_->add_tensor(what.buffer.length);
+      engine_->add_tensor(what.buffer.length, what.shape);
     }
     return found->second;
   }
@@ -507,6 +519,10 @@ private:
         state = std::move(next);
         continue;
       }
+      if (next.moments.squares != state.moments.squares) {
+        throw error(fault::bad_state,
+                    "the saved states have different second moments, which are the same on all ranks");
+      }
       std::transform(state.residual.begin(), state.residual.end(), next.residual.begin(), state.residual.begin(),
                      std::plus<>());
     }
@@ -527,11 +543,17 @@ private:
       begins.push_back(begins.back() + std::max<std::int64_t>(length, 0));
     }
     if (saved.lengths.size() != keys.size() || std::ssize(saved.residual) != begins.back() ||
-        (!saved.velocity.empty() && std::ssize(saved.velocity) != begins.back())) {
+        (!saved.velocity.empty() && std::ssize(saved.velocity) != begins.back()) ||
+        !saved.moments.problem(shapes_of(saved)).empty()) {
       throw error(fault::bad_state, "the saved state is damaged");
     }
     state_type taken;
     taken.lengths = engine_->lengths();
+    if (engine_->has_directions() != saved.has_later_parts()) {
+      throw error(fault::bad_state, "the saved state has second moments, and this averager has none, or the reverse");
+    }
+    taken.moments = moments_state<Value>::of(engine_->has_directions() ? engine_->shapes() : tensor_shapes());
+    std::int64_t statistic = 0; // of the tensor among those of now
     for (std::size_t i = 0; i < names_.size(); ++i) {
       std::int64_t const length = taken.lengths[i];
       auto const place = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), names_[i]) - keys.begin());
@@ -550,8 +572,34 @@ private:
       if (!saved.velocity.empty()) {
         append(saved.velocity, taken.velocity);
       }
+      if (engine_->has_directions()) {
+        if (is_saved && saved.moments.rows[place] != taken.moments.rows[i]) {
+          throw error(fault::bad_state, names_[i] + " has another shape than when the state was saved");
+        }
+        std::int64_t const count = statistics_of(engine_->shapes()[i]);
+        if (is_saved) {
+          tensor_shapes const before = shapes_of(saved);
+          std::int64_t begin = 0;
+          for (std::size_t other = 0; other < place; ++other) {
+            begin += statistics_of(before[other]);
+          }
+          std::copy_n(saved.moments.squares.begin() + begin, count, taken.moments.squares.begin() + statistic);
+          taken.moments.steps[i] = saved.moments.steps[place];
+        }
+        statistic += count;
+      }
     }
     return taken;
+  }
+
+  /// Of the tensors of a saved state with directions, as matrices; none without.
+  static tensor_shapes shapes_of(state_type const& saved) {
+    tensor_shapes shapes;
+    for (std::size_t i = 0; i < std::min(saved.moments.rows.size(), saved.lengths.size()); ++i) {
+      std::int64_t const rows = std::max<std::int64_t>(saved.moments.rows[i], 1);
+      shapes.push_back({rows, saved.lengths[i] / rows});
+    }
+    return shapes;
   }
 
   static bool has_sound_buckets(state_type const& state) {
@@ -561,8 +609,12 @@ private:
            sizes.size() == state.allreduces.size();
   }
 
-  std::unique_ptr<engine> new_engine(std::vector<std::int64_t> const& lengths) const {
-    return std::make_unique<engine>(exec(), comm_, lengths, how_);
+  std::unique_ptr<engine> new_engine(std::vector<std::int64_t> const& lengths, tensor_shapes const& shapes) const {
+    std::optional<direction_options> by = by_;
+    if (by) {
+      by->shapes = shapes;
+    }
+    return std::make_unique<engine>(exec(), comm_, lengths, how_, by);
   }
 
   allreduce made_by_text(std::int64_t length) const {
@@ -736,6 +788,7 @@ private:
   std::string caller_;
   std::string text_;
   error_feedback_options how_;
+  std::optional<direction_options> by_; // with the shapes of tensors that come in buckets
   on_non_finite on_non_finite_;
   coming tensors_come_;
   std::vector<std::string> names_;

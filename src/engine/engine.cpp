@@ -105,6 +105,8 @@ oktopk_engine_averager_options averager_defaults() {
   made.algorithm = "ok_topk";
   made.factor_masking = 1;
   made.residual_decay = 1;
+  made.beta2 = direction_options().beta2;
+  made.epsilon = direction_options().epsilon;
   return made;
 }
 
@@ -270,6 +272,29 @@ private:
   posted<averager> on_;
 };
 
+/// The dimensions of a tensor; throws where they are not those of so many values.
+std::vector<std::int64_t> shape_of(std::span<std::int64_t const> dimensions, std::int64_t length) {
+  std::vector<std::int64_t> shape(dimensions.begin(), dimensions.end());
+  std::string const sentence = problem_of({shape}, length);
+  expect(sentence.empty(), "the dimensions of a tensor of " + std::to_string(length) + " values: " + sentence);
+  return shape;
+}
+
+direction_options directions_of(oktopk_engine_averager_options const& given, std::vector<std::int64_t> const& lengths) {
+  direction_options by{given.beta2, given.epsilon, {}};
+  expect((given.dimensions == nullptr) == (given.dimension_counts == nullptr) || given.tensor_count == 0,
+         "dimensions and dimension_counts are given together");
+  if (given.dimension_counts != nullptr) {
+    std::int64_t const* next = given.dimensions;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      auto const dimensions = span_of(next, given.dimension_counts[i], "the dimensions of a tensor");
+      by.shapes.push_back(shape_of(dimensions, lengths[i]));
+      next += dimensions.size();
+    }
+  }
+  return by;
+}
+
 template <gradient_value Value>
 std::unique_ptr<oktopk_engine_averager> made_averager(std::shared_ptr<group_state> const& group,
                                                       oktopk_engine_averager_options const& given) {
@@ -278,6 +303,7 @@ std::unique_ptr<oktopk_engine_averager> made_averager(std::shared_ptr<group_stat
   std::string fault = text(given.fault);
   std::vector<std::string> names;
   std::vector<std::int64_t> lengths;
+  std::optional<direction_options> by;
   try {
     names = texts(given.names, given.tensor_count, "the names");
     for (std::int64_t const each : span_of(given.lengths, given.tensor_count, "the lengths")) {
@@ -285,6 +311,9 @@ std::unique_ptr<oktopk_engine_averager> made_averager(std::shared_ptr<group_stat
       lengths.push_back(each);
     }
     expect(given.algorithm != nullptr, "the text of the algorithm is a null pointer");
+    if (given.directions != 0) {
+      by = directions_of(given, lengths);
+    }
     expect(given.on_non_finite >= OKTOPK_ENGINE_GIVES_ERROR && given.on_non_finite <= OKTOPK_ENGINE_GIVES_INFINITIES,
            "on_non_finite = " + std::to_string(given.on_non_finite) + " is none of 0, 1 and 2");
   } catch (error const& caught) { // the other ranks make an averager
@@ -293,7 +322,7 @@ std::unique_ptr<oktopk_engine_averager> made_averager(std::shared_ptr<group_stat
   }
   auto made = std::make_unique<averager_of<Value>>(group, [&] {
     return std::make_shared<tensor_averager<Value>>(group->on.object().comm, group->caller, text(given.algorithm), how,
-                                                    names, lengths, static_cast<on_non_finite>(given.on_non_finite),
+                                                    by, names, lengths, static_cast<on_non_finite>(given.on_non_finite),
                                                     fault);
   });
   made->lengths = lengths;
@@ -382,6 +411,10 @@ tensor_arrival arrival_of(oktopk_engine_arrival const& given, std::vector<std::i
     made.fault = made.fault.empty() ? fault_of(given, made, lengths) : made.fault;
     made.fault = made.fault.empty() ? strange : made.fault;
     made.reordered = reordered_of(given, lengths);
+    if (given.dimensions != nullptr) {
+      made.shape =
+          shape_of(span_of(given.dimensions, given.dimension_count, "the dimensions of a tensor"), given.length);
+    }
   } catch (error const& caught) {
     made.fault = made.fault.empty() ? caught.sentence() : made.fault;
   }

@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/error_feedback.hpp>
+#include <oktopk/direction_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 
 #include <exception>
@@ -22,7 +22,7 @@ using oktopk::in_process_communicator;
 
 namespace {
 
-using engine = oktopk::detail::bucket_engine<oktopk::error_feedback<any>>;
+using engine = oktopk::detail::bucket_engine<oktopk::direction_feedback<any>>;
 
 constexpr int ranks = 2;
 std::vector<std::int64_t> const lengths{4, 0, 6, 2};

@@ -45,6 +45,17 @@ concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part v
 template <class S>
 concept state_of_parts = std::default_initializable<S> && detail::names_its_type<S> && detail::visits_its_parts<S>;
 
+/// A state with parts that came to its type later: they lie behind the others, and only where there are any, so that
+/// both readers and files from before them go on.
+///
+/// * `has_later_parts()`, `each_later_part(state, visit)`.
+template <class S>
+concept state_of_later_parts = requires(S& state, S const& fixed, detail::any_part visit) {
+  { fixed.has_later_parts() } -> std::same_as<bool>;
+  S::each_later_part(state, visit);
+  S::each_later_part(fixed, visit);
+};
+
 /// The beginning of a checkpoint. Numbers have the byte order of the machine that writes; `byte_order` shows it.
 struct checkpoint_header {
   std::array<char, 8> magic = {'o', 'k', 't', 'o', 'p', 'k', '0', '2'};
@@ -95,6 +106,11 @@ void visit_bytes(State const& state, Sink const& sink) {
   };
   visit(std::string(State::type_name()));
   State::each_part(state, visit);
+  if constexpr (state_of_later_parts<State>) {
+    if (state.has_later_parts()) {
+      State::each_later_part(state, visit);
+    }
+  }
 }
 
 template <class State>
@@ -168,6 +184,8 @@ public:
     return {letters.begin(), letters.end()};
   }
 
+  bool has_more() const { return left_ > 0; }
+
   /// Throws if bytes are left that no part took, or if the bytes differ from the written ones.
   void end() {
     if (left_ != 0) {
@@ -239,6 +257,11 @@ State load_next(std::istream& in) {
   }
   State state;
   State::each_part(state, read);
+  if constexpr (detail::state_of_later_parts<State>) {
+    if (read.has_more()) {
+      State::each_later_part(state, read);
+    }
+  }
   read.end();
   return state;
 }

@@ -57,14 +57,15 @@ struct direction_terms {
   std::int64_t count = 0;                ///< of places
   Value const* inverse_before = nullptr; ///< inverse fourth roots of the step before
   Value const* after = nullptr;          ///< fourth roots: a row's times a column's is that of v
+  Value const* corrections = nullptr;    ///< of each place: a root's square times this is the root of the second moment
   Value kept = 1;                        ///< of the residual
-  Value correction = 1;                  ///< the square of a root times this is the root of the second moment
   Value epsilon = 0;
   bool with_avx2 = false;
 
   /// A value and its neighbours in the same row of its matrix.
   struct row_part {
     std::int64_t left; ///< values from here to the end of the row
+    Value correction;
     Value row_before;
     Value row_after;
     Value const* columns_before;
@@ -76,7 +77,7 @@ struct direction_terms {
       constexpr Value most = 1 / least_factor<Value>;
       Value const waits = by.kept * waiting * (inverse < most ? inverse : most);
       Value const root = row_after * columns_after[i];
-      return factor_of(root) * (waits + gradient / (root * root * by.correction + by.epsilon));
+      return factor_of(root) * (waits + gradient / (root * root * correction + by.epsilon));
     }
   };
 
@@ -85,8 +86,11 @@ struct direction_terms {
     std::int64_t const row = (position - of.begin) / of.width;
     std::int64_t const column = (position - of.begin) % of.width;
     bool const has_rows = of.has_row_statistics();
-    return {of.width - column, has_rows ? inverse_before[of.statistics + row] : Value(1),
-            has_rows ? after[of.statistics + row] : Value(1), inverse_before + of.column_statistics() + column,
+    return {of.width - column,
+            corrections[&of - places],
+            has_rows ? inverse_before[of.statistics + row] : Value(1),
+            has_rows ? after[of.statistics + row] : Value(1),
+            inverse_before + of.column_statistics() + column,
             after + of.column_statistics() + column};
   }
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
+#include <oktopk/training/second_moments.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -176,6 +176,7 @@ struct bucketed_state {
   std::vector<std::int64_t> bucket_sizes;   ///< tensors of each bucket of the plan that the rest belongs to
   std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
   std::vector<AllreduceState> allreduces;   ///< of the buckets
+  moments_state<Value> moments;             ///< of all tensors, by number; empty without directions
 
   /// The order of the tensors for a plan, if it has no problem.
   std::vector<int> order() const { return {bucket_tensors.begin(), bucket_tensors.end()}; }
@@ -208,6 +209,15 @@ struct bucketed_state {
       AllreduceState::each_part(state.allreduces[i], visit);
     }
   }
+
+  bool has_later_parts() const { return !moments.steps.empty(); }
+
+  template <class State, class Visit>
+  static void each_later_part(State& state, Visit& visit) {
+    visit(state.moments.squares);
+    visit(state.moments.rows);
+    visit(state.moments.steps);
+  }
 };
 
 /// A sentence if `number` is none of the numbers of `count` things, which are called `what`; else empty.
@@ -233,6 +243,7 @@ inline void expect_number(char const* what, int number, std::size_t count) {
 template <class Feedback>
 class bucket_engine {
 public:
+  using feedback_type = Feedback;
   using allreduce_type = typename Feedback::allreduce_type;
   using execution_space = typename allreduce_type::execution_space;
   using communicator_type = typename allreduce_type::communicator_type;
@@ -243,35 +254,39 @@ public:
   /// One bucket. Stays where it is made: the error feedback refers to the allreduce.
   struct part {
     template <class Make>
-    part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
-        : allreduce(make(what)), feedback(exec, allreduce, how) {}
+    part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how,
+         std::optional<direction_options> const& by)
+        : allreduce(make(what)), feedback(exec, allreduce, how, by) {}
 
     allreduce_type allreduce;
-    Feedback feedback;
+    feedback_type feedback;
     update_type const* update = nullptr; ///< of the last call
     std::vector<entry_range> withheld;   ///< of its next call, which forgets them
   };
 
-  /// Not collective. `lengths` are those of the tensors, by number; none is in a bucket yet.
+  /// Not collective. `lengths` are those of the tensors, by number; none is in a bucket yet. With directions these have
+  /// their shapes, or none.
   bucket_engine(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths,
-                error_feedback_options const& how)
-      : exec_(std::move(exec)), comm_(std::move(comm)), how_(how) {
-    for (std::int64_t const length : lengths) {
-      add_tensor(length);
+                error_feedback_options const& how, std::optional<direction_options> const& by = std::nullopt)
+      : exec_(std::move(exec)), comm_(std::move(comm)), how_(how), by_(by) {
+    for (std::size_t tensor = 0; tensor < lengths.size(); ++tensor) {
+      add_tensor(lengths[tensor], by && tensor < by->shapes.size() ? by->shapes[tensor] : std::vector<std::int64_t>());
     }
   }
 
-  /// Adds a tensor that is in no bucket yet; gives its number. Not collective.
-  int add_tensor(std::int64_t length) {
+  /// Adds a tensor that is in no bucket yet; gives its number. `shape` has its dimensions, as its values lie in memory;
+  /// none: one. Not collective.
+  int add_tensor(std::int64_t length, std::vector<std::int64_t> shape = {}) {
     plan_.places.push_back({-1, 0, length});
-    begins_.push_back(begins_.back() + length);
+    length_ += length;
     waiting_.emplace_back();
+    shapes_.push_back(shape.empty() ? std::vector<std::int64_t>{length} : std::move(shape));
     return static_cast<int>(waiting_.size()) - 1;
   }
 
   communicator_type& comm() { return comm_; }
   /// Of all tensors together.
-  std::int64_t length() const { return begins_.back(); }
+  std::int64_t length() const { return length_; }
   std::vector<std::int64_t> lengths() const {
     std::vector<std::int64_t> all;
     for (tensor_place const& each : plan_.places) {
@@ -281,6 +296,9 @@ public:
   }
   /// A tensor that is in no bucket has the place -1.
   bucket_plan const& plan() const { return plan_; }
+  bool has_directions() const { return by_.has_value(); }
+  /// Of the tensors, by number.
+  tensor_shapes const& shapes() const { return shapes_; }
 
   /// An `error` (option_out_of_range) if there is no such bucket.
   part& at(int bucket) const {
@@ -295,15 +313,16 @@ public:
     for (int const tensor : tensors) {
       next.length += plan_.places[index(tensor)].length;
     }
-    auto made = std::make_unique<part>(exec_, next, make, how_);
-    if (std::any_of(tensors.begin(), tensors.end(),
-                    [&](int each) { return !waiting_[index(each)].residual.empty(); })) {
+    if (by_) {
+      by_->shapes = shapes_of(tensors);
+    }
+    auto made = std::make_unique<part>(exec_, next, make, how_, by_);
+    if (std::any_of(tensors.begin(), tensors.end(), [&](int each) { return waiting_[index(each)].carries(); })) {
       auto state = made->feedback.state();
-      std::int64_t offset = 0;
+      position at;
       for (int const tensor : tensors) {
-        std::int64_t const length = plan_.places[index(tensor)].length;
-        copy(waiting_[index(tensor)], 0, state, offset, length);
-        offset += length;
+        copy(waiting_[index(tensor)], {}, state, at, tensor);
+        at = behind(at, tensor);
       }
       made->feedback.restore(state);
     }
@@ -319,11 +338,12 @@ public:
   /// behind it decrease by 1.
   void remove(int number) {
     auto const state = at(number).feedback.state();
+    position from;
     for (int const tensor : plan_.buckets[index(number)].tensors) {
-      tensor_place& place = plan_.places[index(tensor)];
-      waiting_[index(tensor)] = zeros<carried>(place.length);
-      copy(state, place.offset, waiting_[index(tensor)], 0, place.length);
-      place.bucket = -1;
+      waiting_[index(tensor)] = zeros<carried>({tensor});
+      copy(state, from, waiting_[index(tensor)], {}, tensor);
+      from = behind(from, tensor);
+      plan_.places[index(tensor)].bucket = -1;
     }
     plan_.buckets.erase(plan_.buckets.begin() + number);
     std::erase(withholding_, &at(number));
@@ -335,24 +355,17 @@ public:
   }
 
   /// Moves the values that a tensor carries to other places of it: the i-th is then the one that was at `from[i]`, a
-  /// permutation. On all ranks alike, before the tensor's next call. Collective where the tensor is in a bucket.
+  /// permutation. On all ranks alike, before the tensor's next call. Collective where the tensor is in a bucket. With
+  /// directions it moves whole columns of the tensor as a matrix, or is an `error` (option_out_of_range).
   void reorder(int tensor, std::span<std::int64_t const> from) {
-    tensor_place const& place = plan_.places[index(tensor)];
-    auto const move_in = [&](std::vector<value_type>& values, std::int64_t begin) {
-      std::vector<value_type> const before = values;
-      for (std::size_t i = 0; i < from.size() && !before.empty(); ++i) {
-        values[static_cast<std::size_t>(begin) + i] = before[static_cast<std::size_t>(begin + from[i])];
-      }
-    };
-    if (place.bucket < 0) {
-      move_in(waiting_[index(tensor)].residual, 0);
-      move_in(waiting_[index(tensor)].velocity, 0);
+    tensor_place const& where = plan_.places[index(tensor)];
+    if (where.bucket < 0) {
+      reorder(waiting_[index(tensor)], {}, tensor, from);
       return;
     }
-    auto state = at(place.bucket).feedback.state();
-    move_in(state.residual, place.offset);
-    move_in(state.velocity, place.offset);
-    at(place.bucket).feedback.restore(state);
+    auto state = at(where.bucket).feedback.state();
+    reorder(state, place_in_bucket(tensor), tensor, from);
+    at(where.bucket).feedback.restore(state);
   }
 
   /// The times of the step: whoever begins a step makes them new, with an entry of each call whose gradients are there.
@@ -455,16 +468,20 @@ public:
 
   /// A copy of all that one step hands to the next; between steps.
   state_type state() const {
-    auto saved = zeros<state_type>(length());
+    std::vector<int> all(waiting_.size());
+    std::iota(all.begin(), all.end(), 0);
+    auto saved = zeros<state_type>(all);
     saved.lengths = lengths();
+    std::vector<position> const begins = begins_of(all);
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
-      copy(waiting_[tensor], 0, saved, begins_[tensor], plan_.places[tensor].length);
+      copy(waiting_[tensor], {}, saved, begins[tensor], all[tensor]);
     }
     for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
       auto state = parts_[bucket]->feedback.state();
+      position from;
       for (int const tensor : plan_.buckets[bucket].tensors) {
-        tensor_place const& place = plan_.places[index(tensor)];
-        copy(state, place.offset, saved, begins_[index(tensor)], place.length);
+        copy(state, from, saved, begins[index(tensor)], tensor);
+        from = behind(from, tensor);
       }
       saved.allreduces.push_back(std::move(state.allreduce));
     }
@@ -490,18 +507,25 @@ public:
     agreement terms("bucketed::restore");
     terms.fact("the same plan", same_plan);
     terms.note(fault::bad_state, fault_of(saved, same_plan));
+    if (by_) {
+      saved.moments.add_facts(terms);
+    }
     terms.check_on(comm_);
     done_.clear();
-    std::vector<decltype(std::declval<Feedback&>().state())> before;
+    std::vector<typename feedback_type::state_type> before;
+    std::vector<int> all(waiting_.size());
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<position> const begins = begins_of(all);
     for (auto const& each : parts_) {
       before.push_back(each->feedback.state());
     }
     for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
       try {
         auto next = before[bucket];
+        position into;
         for (int const tensor : plan_.buckets[bucket].tensors) {
-          tensor_place const& place = plan_.places[index(tensor)];
-          copy(saved, begins_[index(tensor)], next, place.offset, place.length);
+          copy(saved, begins[index(tensor)], next, into, tensor);
+          into = behind(into, tensor);
         }
         next.allreduce = same_plan ? saved.allreduces[bucket] : begun_anew(parts_[bucket]->allreduce);
         parts_[bucket]->feedback.restore(next);
@@ -517,8 +541,8 @@ public:
     }
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
       if (plan_.places[tensor].bucket < 0) {
-        waiting_[tensor] = zeros<carried>(plan_.places[tensor].length);
-        copy(saved, begins_[tensor], waiting_[tensor], 0, plan_.places[tensor].length);
+        waiting_[tensor] = zeros<carried>({all[tensor]});
+        copy(saved, begins[tensor], waiting_[tensor], {}, all[tensor]);
       }
     }
   }
@@ -527,29 +551,105 @@ private:
   struct carried {
     std::vector<value_type> residual;
     std::vector<value_type> velocity;
+    moments_state<value_type> moments;
+
+    bool carries() const { return !residual.empty() || !moments.steps.empty(); }
+  };
+
+  /// Where a tensor's part begins in vectors of several tensors.
+  struct position {
+    std::int64_t value = 0;
+    std::int64_t statistic = 0;
+    std::int64_t number = 0;
   };
 
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-  /// Zeros for `length` values, in any type with a residual and a velocity.
+  position behind(position const& at, int tensor) const {
+    return {at.value + plan_.places[index(tensor)].length, at.statistic + statistics(tensor), at.number + 1};
+  }
+
+  /// None without directions.
+  tensor_shapes shapes_of(std::vector<int> const& tensors) const {
+    tensor_shapes of;
+    for (int const tensor : by_ ? tensors : std::vector<int>()) {
+      of.push_back(shapes_[index(tensor)]);
+    }
+    return of;
+  }
+
+  std::int64_t statistics(int tensor) const { return by_ ? statistics_of(shapes_[index(tensor)]) : 0; }
+
+  /// Of each of these tensors, one after the other, and the end.
+  std::vector<position> begins_of(std::vector<int> const& tensors) const {
+    std::vector<position> begins(1);
+    for (int const tensor : tensors) {
+      begins.push_back(behind(begins.back(), tensor));
+    }
+    return begins;
+  }
+
+  position place_in_bucket(int tensor) const {
+    position at;
+    for (int const each : plan_.buckets[index(plan_.places[index(tensor)].bucket)].tensors) {
+      if (each == tensor) {
+        break;
+      }
+      at = behind(at, each);
+    }
+    return at;
+  }
+
+  /// Zeros for tensors, in any type with a residual, a velocity and moments.
   template <class Carried>
-  Carried zeros(std::int64_t length) const {
+  Carried zeros(std::vector<int> const& tensors) const {
+    position const end = begins_of(tensors).back();
     Carried made;
-    made.residual.resize(static_cast<std::size_t>(length));
+    made.residual.resize(static_cast<std::size_t>(end.value));
     made.velocity.resize(has_velocity() ? made.residual.size() : 0);
+    made.moments = moments_state<value_type>::of(shapes_of(tensors));
     return made;
   }
 
-  /// Copies values of residual and velocity; nothing where `from` has none.
+  /// Copies what a tensor carries; nothing where `from` has none.
   template <class From, class To>
-  static void copy(From const& from, std::int64_t begin, To& to, std::int64_t at, std::int64_t count) {
-    auto const copy_part = [&](std::vector<value_type> const& values, std::vector<value_type>& into) {
+  void copy(From const& from, position const& begin, To& to, position const& at, int tensor) const {
+    auto const copy_part = [](auto const& values, std::int64_t first, auto& into, std::int64_t there,
+                              std::int64_t count) {
       if (!values.empty()) {
-        std::copy_n(values.begin() + begin, count, into.begin() + at);
+        std::copy_n(values.begin() + first, count, into.begin() + there);
       }
     };
-    copy_part(from.residual, to.residual);
-    copy_part(from.velocity, to.velocity);
+    std::int64_t const length = plan_.places[index(tensor)].length;
+    copy_part(from.residual, begin.value, to.residual, at.value, length);
+    copy_part(from.velocity, begin.value, to.velocity, at.value, length);
+    copy_part(from.moments.squares, begin.statistic, to.moments.squares, at.statistic, statistics(tensor));
+    copy_part(from.moments.steps, begin.number, to.moments.steps, at.number, by_ ? 1 : 0);
+  }
+
+  template <class Carried>
+  void reorder(Carried& in, position const& at, int tensor, std::span<std::int64_t const> from) const {
+    auto const move_in = [&](std::vector<value_type>& values, std::int64_t begin, std::int64_t count) {
+      std::vector<value_type> const before = values;
+      for (std::int64_t i = 0; i < count && !before.empty(); ++i) {
+        values[static_cast<std::size_t>(begin + i)] =
+            before[static_cast<std::size_t>(begin + from[static_cast<std::size_t>(i)])];
+      }
+    };
+    if (by_) {
+      matrix_place const of = place_behind({}, shapes_[index(tensor)]);
+      for (std::int64_t i = 0; i < std::ssize(from); ++i) {
+        if (from[static_cast<std::size_t>(i)] !=
+            i / of.width * of.width + from[static_cast<std::size_t>(i % of.width)]) {
+          throw error(fault::option_out_of_range,
+                      "bucketed: the values of tensor " + std::to_string(tensor) +
+                          " lie in another order, in which its rows are others: second moments are of its rows");
+        }
+      }
+      move_in(in.moments.squares, at.statistic + of.column_statistics(), of.width);
+    }
+    move_in(in.residual, at.value, std::ssize(from));
+    move_in(in.velocity, at.value, std::ssize(from));
   }
 
   static typename allreduce_type::state_type begun_anew(allreduce_type& allreduce) {
@@ -633,6 +733,9 @@ private:
     if (saved.residual.size() != size || saved.velocity.size() != (has_velocity() ? size : 0)) {
       return "the saved state is of another length or has another momentum";
     }
+    if (std::string sentence = saved.moments.problem(by_ ? shapes_ : tensor_shapes()); !sentence.empty()) {
+      return sentence;
+    }
     bool const has_allreduces = !same_plan || saved.allreduces.size() == parts_.size();
     return are_finite(saved.residual) && are_finite(saved.velocity) && has_allreduces ? ""
                                                                                       : "the saved state is damaged";
@@ -641,10 +744,12 @@ private:
   execution_space exec_; // the caller's
   communicator_type comm_;
   error_feedback_options how_;
+  std::optional<direction_options> by_; // its shapes are those of the last bucket
+  tensor_shapes shapes_;                // of each tensor
   bucket_plan plan_;
-  std::vector<std::int64_t> begins_{0}; // of each tensor among all, and their length
-  wide_number clipped_;                 // the norm of the gradients of this step, bucket by bucket
-  std::vector<carried> waiting_;        // of tensors that are in no bucket
+  std::int64_t length_ = 0;      // of all tensors
+  wide_number clipped_;          // the norm of the gradients of this step, bucket by bucket
+  std::vector<carried> waiting_; // of tensors that are in no bucket
   std::vector<std::unique_ptr<part>> parts_;
   std::vector<part*> withholding_; // in the next calls
   std::vector<part*> done_;        // their calls, in the last step
