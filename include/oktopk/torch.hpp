@@ -29,8 +29,9 @@ namespace detail {
 
 /// Options of `data_parallel`; the same on all ranks.
 struct data_parallel_options {
-  double density = 0.01;              ///< of the selections, where `buckets.plan.densities` names none
-  detail::bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
+  double density = 0.01; ///< of the selections, where `buckets.plan.densities` names none
+  /// An empty order is the parameters' from the last to the first; `directions` without shapes get those of the parameters.
+  detail::bucketed_options buckets{};
   /// After the first step, buckets take their tensors in the order in which gradients became ready on rank 0, if that
   /// differs; only with overlap, several buckets and an empty order.
   bool order_from_first_step = true;
@@ -169,6 +170,11 @@ public:
     }
     if (how_.plan.densities.empty()) {
       how_.plan.densities = {how.density};
+    }
+    if (how_.directions && how_.directions->shapes.empty()) {
+      for (at::Tensor const& each : parameters_) {
+        how_.directions->shapes.emplace_back(each.sizes().begin(), each.sizes().end());
+      }
     }
     buckets_ = new_buckets(how_.plan.order);
     if (how.buckets.plan.order.empty()) {

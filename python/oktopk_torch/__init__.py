@@ -31,10 +31,11 @@ import torch.distributed
 if not torch.distributed.is_available():
     raise ImportError(f"oktopk_torch needs torch.distributed, which this PyTorch, {torch.__version__}, was built without")
 
-from . import _ddp, _devices, _engine, _node, _saving, _watch
+from . import _adam, _ddp, _devices, _engine, _node, _saving, _watch
+from ._adam import AdamW
 from ._engine import Error
 
-__all__ = ["Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "state"]
+__all__ = ["AdamW", "Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "state"]
 __version__ = _engine.VERSION
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _ELEMENTS = {torch.float32: _engine.FLOAT32, torch.float64: _engine.FLOAT64, torch.float16: _engine.FLOAT16,
@@ -260,9 +261,14 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     correction and factor masking, Lin et al. 2018): for an optimizer that has none of its own, in place of it.
     `clip_norm` is the largest norm of a rank's own tensor, before its residual. `residual_decay` b in [0, 1] makes the
     residual e <- b e + g, as DeMo and SparseLoCo have it. `density` takes the place of the scheme's: a number, or a
-    function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key."""
+    function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key.
+
+    With `adam`, a pair (beta2, epsilon) such as (0.999, 1e-8), residuals and averages are of directions, gradients over the root of
+    their second moment: for `AdamW`, whose step is then exact in the order of sums, and for no optimizer that divides again. Second
+    moments are of the rows and columns of each tensor, the same on all ranks by a small dense sum in each call. No momentum."""
 
     _is_of_ddp = False
+    _shapes = ()  # of tensors that have numbers, as their values lie in memory
     _orders = ()  # of values in memory, for each tensor: those of an averager are copied into the usual one
     _started = 0  # calls
     _kept = _Kept()  # of the last step
@@ -279,7 +285,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._begin(group, scheme, dtype, fault, [], [], **options)
 
     def _begin(self, group, scheme, dtype, fault, names, lengths, gives=_engine.GIVES_ERROR, *, momentum=0.0,
-               nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None):
+               nesterov=False, clip_norm=0.0, residual_decay=1.0, density=None, adam=None):
         self.dtype, self.density, self._was_set = dtype, density, None
         self._group, self._company = self._meet(group)
         self._company.line.wait()  # ranks make it behind the same calls, those whose values are under way from a device, too
@@ -289,6 +295,10 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         if not isinstance(scheme, str):
             scheme, fault = "dense", f"the scheme {scheme!r} is no text"
         scheme = self.scheme = str(scheme)
+        self.adam, wrong = _adam.parsed(adam)
+        fault = fault or wrong
+        if adam is not None and self._node is not None:
+            fault = fault or "adam is not for a node_group: ranks of a node have shares of tensors, and second moments are of whole rows"
         if self._device is not None:
             self._choose_engine()
         of = self._company.group if self._library is None else self._company.group_on(self._library)
@@ -298,11 +308,17 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self._rooms = _devices.Rooms()
         make = functools.partial(
             _engine.Averager, of, scheme, dtype == torch.float64, self._names, lengths, gives, fault,
-            momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay)
+            momentum=momentum, nesterov=nesterov, clip_norm=clip_norm, residual_decay=residual_decay, adam=self.adam,
+            shapes=self._shapes)
         made = make() if self._node is None else self._node.agreed(make)
         self._native = _devices.InOrder(made, self._company.line)
         if density is not None:  # what is wrong with it is said here
             self._native.set_density(float(density(0) if callable(density) else density))
+        _adam.add(self)
+
+    def parameters(self):
+        """Those whose gradients it averages, where it knows them."""
+        return ()
 
     def _choose_engine(self):
         """That of the device where every rank has it, else the host's. Collective."""
@@ -382,6 +398,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         how = {"tensors": tensors, "key": text, "used": used,
                "reordered": [(number, places.data_ptr()) for number, places in reordered], "subject": subject,
                "is_first": is_first, "is_last": is_last, "continues": continues, "loss_scale": loss_scale, "density": density}
+        if self.adam is not None and not tensors:
+            how["shape"] = list(buffer.shape)
         kept, what = self._kept if keeps_error else None, (tuple(tensors), text)
         streams = _devices.streams_of(buffer.device)
         ready = None if streams is None else streams.is_ready()
@@ -512,6 +530,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             f"last step: {4 * last['words']:.0f} bytes sent by this rank, {ratio}; {last['seconds']:.6f} s of communication, "
             f"{hidden:.6f} s hidden behind the backward pass and {last['seconds'] - hidden:.6f} s not",
             *lines,
+            *([f"  directions for AdamW: beta2 {self.adam[0]:g}, epsilon {self.adam[1]:g}"] if self.adam is not None else []),
             *([f"  {self._node.says()}"] if self._node is not None else []),
             *([f"  selection on {self._device}, by the engine of {self._library.where}"] if self._library is not None else []),
             *([f"  selection on the host: {self._on_host}"] if self._on_host else []),
@@ -699,6 +718,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         named, faults = _reduced_parameters(model, ddp)
         self._index = {each: i for i, (_, each) in enumerate(named)}
         self._orders = [_order(each.shape, _strides(each)) for _, each in named]
+        self._shapes = [_adam.shape_in_memory(each.shape, _strides(each)) for _, each in named]
         self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
         gives = _engine.GIVES_ZEROS if skip_step_on_fault else _engine.GIVES_ERROR
         gives = gives if self._scaler is None else _engine.GIVES_INFINITIES
@@ -734,6 +754,9 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             fault = fault or f"clip_norm = {clip_norm} is no norm"
         kinds = dict.fromkeys((each.device, each.dtype) for each in parameters)
         return _node.Node(group, node_group, kinds, clip_norm, fault, functools.partial(_Company.among, group))
+
+    def parameters(self):
+        return self._index
 
     def _meet(self, group):
         return super()._meet(group) if self._node is None else (self._node.all, self._node.between)
@@ -778,6 +801,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             self._find_ddp()
         reordered, moved = self._reordered(given, parameters, buffer) if parameters and not _fault_of("", buffer, TYPES) else ([], "")
         fault = fault or moved
+        if self.adam is not None and bucket.index() == 0 and self._steps.get("", 0) == 1:
+            fault = fault or _adam.refused(_watch.optimizers_with_steps(self._index))
         is_first, is_last = bucket.index() == 0, bucket.is_last()
         if is_first:
             self._kept = _Kept()

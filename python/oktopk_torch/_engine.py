@@ -50,7 +50,8 @@ class _AveragerOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("algorithm", c_char_p), ("sums", c_int32), ("tensor_count", c_int64),
                 ("names", POINTER(c_char_p)), ("lengths", POINTER(c_int64)), ("momentum", c_double), ("nesterov", c_int32),
                 ("factor_masking", c_int32), ("clip_norm", c_double), ("residual_decay", c_double), ("on_non_finite", c_int32),
-                ("fault", c_char_p)]
+                ("fault", c_char_p), ("directions", c_int32), ("beta2", c_double), ("epsilon", c_double),
+                ("dimensions", POINTER(c_int64)), ("dimension_counts", POINTER(c_int32))]
 
 
 class _Reordering(ctypes.Structure):
@@ -63,7 +64,7 @@ class _Arrival(ctypes.Structure):
                 ("reordered", POINTER(_Reordering)), ("reordered_count", c_int64), ("fault", c_char_p), ("subject", c_char_p),
                 ("is_first", c_int32), ("is_last", c_int32), ("continues", c_int32), ("loss_scale", c_double),
                 ("has_density", c_int32), ("density", c_double), ("zero_on_error", c_int32), ("done", _Done),
-                ("user", c_void_p)]
+                ("user", c_void_p), ("dimensions", POINTER(c_int64)), ("dimension_count", c_int32)]
 
 
 class _Bytes(ctypes.Structure):
@@ -262,13 +263,17 @@ class Averager:
     """An averager on a group, whose functions have the names of engine.h. Memory of calls is kept alive by the caller."""
 
     def __init__(self, group, scheme, is_double, names=(), lengths=(), gives=GIVES_ERROR, fault="", *, momentum=0.0, nesterov=False,
-                 clip_norm=0.0, residual_decay=1.0):
+                 clip_norm=0.0, residual_decay=1.0, adam=None, shapes=()):
         self._of = group.library
         how = _made(_AveragerOptions, self._of.averager_defaults)
         how.algorithm, how.sums, how.tensor_count = _text(scheme), FLOAT64 if is_double else FLOAT32, len(names)
         how.names, how.lengths = _array(c_char_p, [_text(each) for each in names]), _array(c_int64, lengths)
         how.momentum, how.nesterov, how.clip_norm, how.residual_decay = momentum, bool(nesterov), clip_norm, residual_decay
         how.on_non_finite, how.fault = gives, _or_null(fault)
+        if adam is not None:
+            how.directions, (how.beta2, how.epsilon) = 1, adam
+            how.dimensions = _array(c_int64, [length for shape in shapes for length in shape] or [0])
+            how.dimension_counts = _array(c_int32, list(map(len, shapes)) or [0])
         self._at = c_void_p()
         self._of.check(self._of.averager_make(group.pointer, ctypes.byref(how), ctypes.byref(self._at)))
         weakref.finalize(self, self._of.averager_free, self._at).atexit = False
@@ -289,7 +294,7 @@ class Averager:
             raise
 
     def _arrival(self, values, length, element, *, tensors=(), key="", used=(), reordered=(), fault="", subject="", is_first=True,
-                 is_last=True, continues=False, loss_scale=1.0, density=None):
+                 is_last=True, continues=False, loss_scale=1.0, density=None, shape=None):
         """A call with `length` values at the address `values`, None where there is a `fault`. `reordered`: pairs of a tensor
         and the address of its places, of 64 bits."""
         given = _made(_Arrival, self._of.arrival_defaults)
@@ -303,6 +308,8 @@ class Averager:
         given.fault, given.subject = _or_null(fault), _text(subject)  # no subject: none that is compared
         given.is_first, given.is_last, given.continues, given.loss_scale = is_first, is_last, continues, loss_scale
         given.has_density, given.density = density is not None, density or 0.0
+        if shape is not None:
+            given.dimensions, given.dimension_count = _array(c_int64, shape or [0]), len(shape)
         return given
 
     def backward_ended(self):

@@ -33,6 +33,11 @@ def _has_steps(optimizer, parameters):
     return False
 
 
+def optimizers_with_steps(parameters):
+    """The optimizers of the program that have moved one of the parameters."""
+    return [each for each in _optimizers(parameters) if _has_steps(each, parameters)]
+
+
 class Watch:
     """What a state hears until its first bucket."""
 

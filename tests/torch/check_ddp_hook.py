@@ -19,6 +19,11 @@ def test_cases(ranks):
     assert "test_goes_on_to_the_bit " in succeed(sys.executable, CASES, ranks)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_cases_of_directions(ranks):
+    assert "test_what_does_not_fit_is_refused" in succeed(sys.executable, CASES.with_name("adam_cases.py"), ranks)
+
+
 def test_pairs_of_options_on_three_ranks():
     pairs = "test_pairs_of_options_hold_for_200_steps"
     assert f"{pairs} " in succeed(sys.executable, CASES, 3, pairs)

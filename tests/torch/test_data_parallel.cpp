@@ -152,6 +152,36 @@ TEST_CASE("a gradient that cannot be taken on one rank fails the step on all, by
   });
 }
 
+TEST_CASE("with directions, second moments are of the rows and columns of the parameters, the same on all ranks") {
+  on_several_ranks([] {
+    torch::manual_seed(1);
+    network model;
+    auto const comm = connected();
+    auto how = in_buckets(64);
+    how.buckets.directions.emplace();
+    data_parallel parallel(model, comm, make_sparse(comm), how);
+    torch::optim::SGD optimizer(model.parameters(), 0.01);
+    double first = 0;
+    double last = 0;
+    for (int step = 0; step < 60; ++step) {
+      optimizer.zero_grad();
+      auto const loss = loss_of(model, world_rank());
+      last = loss.item<double>();
+      first = step == 0 ? last : first;
+      loss.backward();
+      parallel.wait();
+      optimizer.step();
+    }
+    auto const moments = parallel.state().moments;
+    CHECK(moments.rows == std::vector<std::int64_t>{8, 1, 3, 1, 2, 1});
+    CHECK(moments.squares.size() == 8 + 10 + 8 + 3 + 8 + 3 + 2 + 2 + 2);
+    CHECK(same_everywhere(std::string(reinterpret_cast<char const*>(moments.squares.data()),
+                                      moments.squares.size() * sizeof(float))));
+    CHECK(same_everywhere(weights_of(model)));
+    CHECK(last < first);
+  });
+}
+
 TEST_CASE("with a dense scheme, training is that of one process on the data of all") {
   on_all_ranks([] {
     torch::manual_seed(1);
