@@ -37,13 +37,26 @@ WORKLOADS = {
     "bert": {"size": 0.25, "batch": 4, "tested": 3, "words": 2000, "density": 0.01, "rates": (3e-4, 1e-3, 3e-3)},
     "lstm": {"size": 0.25, "batch": 8, "tested": 60, "words": 2000, "clip": 0.5, "density": 0.02, "rates": (3, 10, 30)},
     "lstm_adamw": {"size": 0.25, "batch": 8, "tested": 60, "words": 2000, "density": 0.02, "rates": (1e-3, 3e-3, 0.01)},
+    # Causal transformers of 0.2 and 1.1 million values, with the betas, the decay and the warm-up of language models.
+    "mini": {"width": 64, "layers": 3, "context": 32, "batch": 8, "tested": 64, "words": 1000, "density": 0.01,
+             "betas": (0.9, 0.95), "decay": 0.1, "warm": 20, "rates": (1e-3, 3e-3, 0.01)},
+    "gpt": {"width": 128, "layers": 4, "context": 64, "batch": 4, "tested": 48, "words": 2000, "density": 0.01,
+            "betas": (0.9, 0.95), "decay": 0.1, "warm": 20, "rates": (1e-3, 3e-3, 0.01)},
 }
+# The same with a rate that falls to a tenth by a cosine: trainings as people make them. Their own number of iterations.
+LONG = {"mini_long": ("mini", 3000, 100), "gpt_long": ("gpt", 1500, 50)}
+WORKLOADS.update({name: {**WORKLOADS[of], "cosine": True, "iterations": iterations, "every": every}
+                  for name, (of, iterations, every) in LONG.items()})
 PEERS = ["ddp", *(f"powersgd(rank={rank})" for rank in (1, 2, 4)), "fp16"]
 EAGER = [f"powersgd(rank={rank}, start=2)" for rank in (1, 2, 4)]
 OURS = ["dense", "ring_chunked(codec=block_float)", "ok_topk", "ok_topk(format=packed)",
         "ok_topk(format=packed, values=bfloat16)", "ok_topk(density=0.04, format=packed, values=bfloat16)"]
 # What the paper compares Ok-Topk with.
 PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k", "topk_a(format=packed)", "gtopk(format=packed)"]
+WITH_ADAMW = ("bert", "lstm_adamw", "mini", "gpt", *LONG)
+# Averages of directions, for AdamW: adam(dense) is the same optimizer over dense sums.
+DIRECTIONS = ["adam(dense)", "adam(ok_topk)", "adam(ok_topk(fill=true))",
+              "adam(ok_topk(density=0.04, format=packed, values=fixed2))"]
 SCHEMES = [*PEERS[:-1], *OURS, *EAGER, PEERS[-1], *PAPER]  # the order of training
 AS = {"dense": "ddp", "topk_dsa": "topk_a"}  # the same sums, but for the order of the terms
 CHECKED = ["ddp", "powersgd(rank=2)", "ok_topk(format=packed, values=bfloat16)"]
@@ -72,9 +85,26 @@ def kept(given, part):
     return results.read(path) if path.exists() else []
 
 
+def summed_by(scheme):
+    """The scheme of the catalogue: of adam(NAME), which averages directions, what is in the brackets."""
+    return scheme[len("adam("):-1] if scheme.startswith("adam(") else scheme
+
+
 def density_of(scheme, workload):
     """The density of a scheme that selects; else 0."""
-    return WORKLOADS[workload]["density"] if programs.kind_of_scheme(scheme) == "sparse" else 0
+    return WORKLOADS[workload]["density"] if programs.kind_of_scheme(summed_by(scheme)) == "sparse" else 0
+
+
+def iterations_of(workload):
+    return WORKLOADS[workload].get("iterations", ITERATIONS)
+
+
+def every_of(workload):
+    return WORKLOADS[workload].get("every", EVERY)
+
+
+def evaluations(workload):
+    return iterations_of(workload) // every_of(workload)
 
 
 def trained_as(scheme):
@@ -87,7 +117,8 @@ def job_of(workload, scheme, rate, seed, kind="train", known=0):
     """A job for peers.py; the rows of the first iterations are `known` and not written again."""
     own = {name: value for name, value in WORKLOADS[workload].items() if name != "rates"}
     return {**own, "kind": kind, "workload": workload, "scheme": scheme, "density": density_of(scheme, workload),
-            "learning_rate": rate, "seed": seed, "iterations": LONGER if known else ITERATIONS, "every": EVERY,
+            "learning_rate": rate, "seed": seed, "iterations": LONGER if known else iterations_of(workload),
+            "every": every_of(workload),
             "known": known}
 
 
@@ -109,8 +140,8 @@ def smooth(run, what="test_loss"):
 
 
 def score(run):
-    """How good a training is: its loss after ITERATIONS; infinite where it diverged."""
-    last = smooth(run)[:ITERATIONS // EVERY][-1]
+    """How good a training is: its loss at the end of what all have; infinite where it diverged."""
+    last = smooth(run)[:evaluations(run[0]["workload"])][-1]
     return last if math.isfinite(last) else math.inf
 
 
@@ -125,7 +156,7 @@ def target_of(runs, workload):
     """The least loss that dense sums without a hook reach in two thirds of their iterations: the mean of the seeds."""
     dense, _ = seeds_of(runs, workload, "ddp")
     means = map(statistics.fmean, zip(*map(smooth, dense)))
-    return min(itertools.islice(means, ITERATIONS * 2 // 3 // EVERY)) if len(dense) == SEEDS else -math.inf
+    return min(itertools.islice(means, evaluations(workload) * 2 // 3)) if len(dense) == SEEDS else -math.inf
 
 
 def reached(run, target):
@@ -159,7 +190,8 @@ def next_trainings(runs, workload, scheme):
         target = target_of(runs, workload)
         ends = {seed: runs[workload, scheme, best, seed] for seed in range(1, SEEDS + 1)}
         return [job_of(workload, scheme, best, seed, known=ITERATIONS) for seed, run in ends.items()
-                if len(run) == ITERATIONS // EVERY and math.isfinite(target) and reached(run, target) is None]
+                if workload not in LONG and len(run) == evaluations(workload) and math.isfinite(target)
+                and reached(run, target) is None]
     return [job_of(workload, scheme, rate, seed) for rate, seed in wanted]
 
 
@@ -255,7 +287,7 @@ class Course:
         self.steps = {rate: [[row for row in rows if (row["workload"], row["scheme"]) == (workload, name)]
                              for name in ("ddp", compressed)] for rate, rows in results.grouped(times, "rate").items()}
         # PowerSGD begins after so many steps without compression.
-        self.start = ITERATIONS // 10 if compressed != scheme else 2 * (scheme in EAGER)
+        self.start = iterations_of(workload) // 10 if compressed != scheme else 2 * (scheme in EAGER)
 
     def measured(self, rate):
         """Whether the steps that it takes were measured behind such links."""
@@ -276,7 +308,7 @@ class Course:
 
     def curve(self, what="test_loss"):
         """Iterations, and of a figure there the mean over the seeds and the standard deviation."""
-        values = list(zip(*(smooth(run, what) for run in self.runs)))[:ITERATIONS // EVERY]
+        values = list(zip(*(smooth(run, what) for run in self.runs)))[:evaluations(self.runs[0][0]["workload"])]
         return ([int(row["iteration"]) for row in self.runs[0]][:len(values)], list(map(statistics.fmean, values)),
                 list(map(deviation, values)))
 
@@ -330,7 +362,7 @@ def two_tables(of, target):
 def leader(rate, times):
     """A sentence on the fastest of oktopk_torch, the paper's schemes included, and of the peers."""
     ours, peer = (min((each for each in times if each in group), key=times.get, default=None)
-                  for group in (OURS + PAPER, PEERS + EAGER))
+                  for group in (OURS + PAPER + DIRECTIONS, PEERS + EAGER))
     if not ours or not peer:
         return ""
     return (f"{arguments.rate_text(rate)}: {ours} {times[ours]:.1f} s; the fastest peer {peer} {times[peer]:.1f} s, "
@@ -357,7 +389,9 @@ def checks(given):
 SHOWN = {"ddp": "#444444", "fp16": "#999999", "powersgd(rank=1)": "#009e73", "powersgd(rank=4)": "#0072b2",
          "powersgd(rank=4, start=2)": "#56b4e9", "ring_chunked(codec=block_float)": "#cc79a7", "ok_topk": "#e69f00",
          "ok_topk(format=packed, values=bfloat16)": "#d55e00",
-         "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08", "topk_a": "#999933", "gtopk": "#882255"}
+         "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08", "topk_a": "#999933", "gtopk": "#882255",
+         "adam(dense)": "#000000", "adam(ok_topk)": "#e31a1c", "adam(ok_topk(fill=true))": "#6a3d9a",
+         "adam(ok_topk(density=0.04, format=packed, values=fixed2))": "#b15928"}
 
 
 def draw(all_courses, path, note, only=None):
@@ -429,7 +463,10 @@ def run(given):
     given.results.mkdir(parents=True, exist_ok=True)
     for each in set(given.workload) - set(WORKLOADS):
         programs.fail(f'there is no workload "{each}"; there are {", ".join(WORKLOADS)}')
-    programs.check_schemes(each for each in given.algorithm if each not in PEERS + EAGER)
+    programs.check_schemes(summed_by(each) for each in given.algorithm if each not in PEERS + EAGER)
+    for workload in set(given.workload) - set(WITH_ADAMW):
+        if strange := [each for each in given.algorithm if summed_by(each) != each]:
+            programs.fail(f"{workload} is not trained with AdamW, for which {strange[0]} is")
     parts = [given.part] if given.part else PARTS
     if parts != ["show"]:
         network.check(given.ranks)

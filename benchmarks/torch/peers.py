@@ -93,6 +93,44 @@ class Bert(nn.Module):
         return self.head(self.layers(self.norm(self.words(words) + self.places(places))).flatten(0, 1))
 
 
+class Layer(nn.Module):
+    """Layer of a causal transformer, with its norms in front."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.to_heads, self.from_heads = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, words, hidden):
+        batch, places, width = words.shape
+        queries, keys, values = (each.view(batch, places, 4, -1).transpose(1, 2)
+                                 for each in self.to_heads(self.norms[0](words)).split(width, 2))
+        weights = (queries @ keys.transpose(2, 3) / math.sqrt(width // 4)).masked_fill(hidden, -1e9).softmax(3)
+        words = words + self.from_heads((weights @ values).transpose(1, 2).reshape(batch, places, width))
+        return words + self.down(functional.gelu(self.up(self.norms[1](words))))
+
+
+class Gpt(nn.Module):
+    """Causal transformer with learned places: foretells each next word. The embedding is the head as well."""
+
+    def __init__(self, words, width, layers, context):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(context, width)
+        self.layers = nn.ModuleList(Layer(width) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        for each in self.parameters():
+            if each.dim() > 1:
+                nn.init.normal_(each, 0, 0.02)
+        self.register_buffer("hidden", torch.ones(context, context, dtype=torch.bool).triu(1))
+
+    def forward(self, words):
+        states = self.words(words) + self.places.weight
+        for layer in self.layers:
+            states = layer(states, self.hidden)
+        return (self.norm(states) @ self.words.weight.t()).flatten(0, 1)
+
+
 # --- data: each rank's examples of an iteration depend on the seed alone ------------------------------
 
 
@@ -199,9 +237,36 @@ class MaskedWords:
             yield self.network(given)[chosen], targets
 
 
-WORKLOADS = {"vgg16": Images, "mlp": Images, "lstm": NextWords, "lstm_adamw": NextWords, "bert": MaskedWords}
+class Windows:
+    """The next words of windows that are drawn in each iteration, with `Gpt`."""
+
+    def __init__(self, job, rank, ranks, words):
+        self.network = Gpt(job["words"], job["width"], job["layers"], job["context"])
+        self.training, self.test = (share(each, rank, ranks) for each in words)
+        self.context, self.batch, self.seed = job["context"], job["batch"], job["seed"] * 1000003 + rank
+        self.tested = job["tested"]
+
+    def windows(self, words, begins):
+        places = begins.unsqueeze(1) + torch.arange(self.context + 1)
+        return words[places[:, :-1]], words[places[:, 1:]].flatten()
+
+    def loss(self, module, iteration):
+        generator = torch.Generator().manual_seed(self.seed * 10000019 + iteration)
+        begins = torch.randint(0, len(self.training) - self.context - 1, (self.batch,), generator=generator)
+        given, targets = self.windows(self.training, begins)
+        return functional.cross_entropy(module(given), targets)
+
+    def scored(self):
+        for begins in torch.linspace(0, len(self.test) - self.context - 2, self.tested).long().split(16):
+            given, targets = self.windows(self.test, begins)
+            yield self.network(given), targets
+
+
+WORKLOADS = {"vgg16": Images, "mlp": Images, "lstm": NextWords, "lstm_adamw": NextWords, "bert": MaskedWords,
+             "mini": Windows, "gpt": Windows, "mini_long": Windows, "gpt_long": Windows}
 WITH_MOMENTUM = ("vgg16", "mlp")
-WITH_ADAMW = ("bert", "lstm_adamw")
+WITH_ADAMW = ("bert", "lstm_adamw", "mini", "gpt", "mini_long", "gpt_long")
+OF_DIRECTIONS = re.compile(r"adam\((.*)\)")  # averages of directions, and the optimizer that takes them
 
 
 # --- schemes ------------------------------------------------------------------------------------------
@@ -210,7 +275,9 @@ WITH_ADAMW = ("bert", "lstm_adamw")
 def register(ddp, job):
     """Registers the hook of a scheme; gives the momentum that is left to the optimizer."""
     momentum = 0.9 if job["workload"] in WITH_MOMENTUM else 0
-    scheme = job["scheme"]
+    of_directions = OF_DIRECTIONS.fullmatch(job["scheme"])
+    scheme = of_directions[1] if of_directions else job["scheme"]
+    adam = (job.get("betas", (0.9, 0.999))[1], 1e-8) if of_directions else None
     powersgd = re.fullmatch(r"powersgd\(rank=(\d+)(?:, start=(\d+))?\)", scheme)
     if scheme == "ddp":
         return momentum
@@ -227,11 +294,29 @@ def register(ddp, job):
         name, _, options = scheme.partition("(")
         if "density=" not in options:
             scheme = f"{name}(density={job['density']}" + (f", {options}" if options else ")")
-        state = oktopk_torch.state(ddp, scheme, momentum=momentum, clip_norm=job.get("clip", 0))
+        state = oktopk_torch.state(ddp, scheme, momentum=momentum, clip_norm=job.get("clip", 0), adam=adam)
         ddp.register_comm_hook(state, oktopk_torch.hook)
         return 0
-    ddp.register_comm_hook(oktopk_torch.state(ddp, scheme), oktopk_torch.hook)
+    ddp.register_comm_hook(oktopk_torch.state(ddp, scheme, adam=adam), oktopk_torch.hook)
     return momentum
+
+
+def optimizer_of(job, trained, momentum):
+    """The optimizer, and the schedule of its rate: a warm-up, and a cosine down to a tenth where the job has one."""
+    rate, decay = job["learning_rate"], job.get("decay", 0.01)
+    if OF_DIRECTIONS.fullmatch(job["scheme"]):
+        import oktopk_torch  # pylint: disable=import-outside-toplevel
+        made = oktopk_torch.AdamW(trained, rate, weight_decay=decay)
+    elif job["workload"] in WITH_ADAMW:
+        made = torch.optim.AdamW(trained, rate, betas=tuple(job.get("betas", (0.9, 0.999))), weight_decay=decay)
+    else:
+        made = torch.optim.SGD(trained, rate, momentum)
+    warm, end = job.get("warm", 0), job["iterations"]
+
+    def share_of_rate(iteration):
+        early = min(1.0, (iteration + 1) / warm) if warm else 1.0
+        return early * (0.55 + 0.45 * math.cos(math.pi * min(iteration / end, 1)) if job.get("cosine") else 1.0)
+    return made, torch.optim.lr_scheduler.LambdaLR(made, share_of_rate)
 
 
 def distributed(network, scheme):
@@ -256,9 +341,7 @@ class Training:
         self.work = WORKLOADS[job["workload"]](job, dist.get_rank(), ranks, words)
         self.ddp = distributed(self.work.network, job["scheme"])
         momentum = register(self.ddp, job)
-        trained, rate = self.ddp.parameters(), job["learning_rate"]
-        self.optimizer = (torch.optim.AdamW(trained, rate) if job["workload"] in WITH_ADAMW else
-                          torch.optim.SGD(trained, rate, momentum))
+        self.optimizer, self.schedule = optimizer_of(job, self.ddp.parameters(), momentum)
         self.clip = 0 if job["density"] else job.get("clip", 0)  # a scheme that selects clips each rank's gradient
         torch.manual_seed(job["seed"] * 1009 + dist.get_rank())  # of dropout
         self.iteration = 0
@@ -273,6 +356,7 @@ class Training:
         if self.clip:
             nn.utils.clip_grad_norm_(self.ddp.parameters(), self.clip)
         self.optimizer.step()
+        self.schedule.step()
         self.iteration += 1
         return loss.item()
 

@@ -68,6 +68,7 @@ std::string in_words(std::optional<oktopk::selection_promises> const& promised) 
 std::string in_words(oktopk::allreduce_promises const& promised) {
   std::string const orders[] = {"any", "rank by rank", "from the owner on", "up a tree"};
   std::string beside = promised.all_contribute ? "all selected entries contribute" : "";
+  beside += promised.full_sums ? "sums of all that the ranks have there, which all contributes" : "";
   beside += promised.conserves ? "" : "what is dropped is lost";
   beside += promised.repeats ? "" : "goes by the clock";
   bool const is_tree = promised.sums == oktopk::allreduce_promises::order::of_tree;

@@ -287,6 +287,12 @@ struct seen_call {
 
   std::int64_t length() const { return what.how.length; }
 
+  /// The k of the result.
+  std::int64_t result_size() const {
+    double const wanted = about.promised.result * static_cast<double>(what.k);
+    return std::min(std::llround(wanted), static_cast<long long>(length()));
+  }
+
   /// The length that a rank's input should not have had; negative where it fits.
   std::int64_t wrong_length(std::size_t rank) const {
     auto const size = static_cast<std::int64_t>(ranks[rank].input.size());

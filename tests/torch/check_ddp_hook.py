@@ -46,6 +46,15 @@ def test_example_trains(program, ranks, steps, options):
     assert program == EXAMPLE or "which is ok_topk: 512 of 10240 values" in said
 
 
+def test_example_of_adamw_trains_beside_dense_sums(tmp_path):
+    text = tmp_path / "text"
+    text.write_text(" ".join(chr(97 + i * i % 23) * (1 + i % 3) for i in range(20000)), encoding="ascii")
+    said = succeed(sys.executable, EXAMPLE.with_name("adamw.py"), "--ranks", 2, "--steps", 60, "--text", text)
+    losses = [float(each) for each in re.findall(r"^(?:dense|sparse).*: step \d+, loss ([0-9.]+), ", said, re.M)]
+    assert len(losses) == 6 and losses[2] < 0.8 * losses[0] and losses[5] < 0.8 * losses[3], said
+    assert re.search(r"^at the end: [0-9.]+ by dense sums in \d+ s, [0-9.]+ by sparse ones in \d+ s$", said, re.M), said
+
+
 AT_EXIT = """
 namespace Kokkos { bool is_initialized() noexcept; }
 struct holder { ~holder() { if (!Kokkos::is_initialized()) __builtin_abort(); } }; // as a view of Kokkos does

@@ -13,6 +13,7 @@ JOB = {"workload": "bert", "size": 0.05, "batch": 4, "tested": 1, "words": 40, "
        "iterations": 6, "every": 3}
 CLIPPED = [("ddp", 0), ("ok_topk", 0.05), ("ok_topk(density=0.05, format=packed)", 0.5)]
 SCHEMES = [("ddp", 0), ("dense", 0), ("ok_topk", 0.05), ("powersgd(rank=1, start=2)", 0)]
+DIRECTIONS = [("ddp", 0), ("adam(dense)", 0), ("adam(ok_topk)", 0.05), ("adam(ok_topk(density=1, fill=true))", 0.05)]
 
 
 def test_peers_learn_and_are_counted(tmp_path):
@@ -22,6 +23,8 @@ def test_peers_learn_and_are_counted(tmp_path):
     jobs += [{**JOB, "kind": "train", "workload": "lstm", "scheme": scheme, "density": density, "learning_rate": rate,
               "clip": clip, "known": 3}
              for scheme, density in CLIPPED for rate, clip in ((10, 0.5), (0, 0.5), (10, 1e-9))]
+    jobs += [{**JOB, "kind": "train", "workload": "mini_long", "width": 8, "layers": 1, "context": 6, "betas": (0.9, 0.95),
+              "warm": 2, "cosine": True, "scheme": scheme, "density": density} for scheme, density in DIRECTIONS]
     jobs.append({**JOB, "kind": "time", "schemes": SCHEMES, "rounds": 1, "ahead": 4, "steps": 2})
     for kind in ("train", "time"):
         (tmp_path / kind).write_text("".join(json.dumps(job) + "\n" for job in jobs if job["kind"] == kind), "ascii")
@@ -30,7 +33,11 @@ def test_peers_learn_and_are_counted(tmp_path):
                         "--csv", tmp_path / f"{kind}.csv"], check=True, timeout=SECONDS)
     trained, timed = (list(csv.DictReader((tmp_path / f"{kind}.csv").open(encoding="ascii")))
                       for kind in ("train", "time"))
-    of_lstm = trained[2 * len(SCHEMES):]  # has the rows behind the known ones alone
+    of_directions = trained[-2 * len(DIRECTIONS):]
+    loss = {row["scheme"]: float(row["test_loss"]) for row in of_directions}
+    assert [row["iteration"] for row in of_directions] == ["3", "6"] * len(DIRECTIONS)
+    assert abs(loss["adam(ok_topk(density=1, fill=true))"] - loss["adam(dense)"]) < 1e-3 < abs(loss["adam(dense)"] - loss["ddp"])
+    of_lstm = trained[2 * len(SCHEMES):-2 * len(DIRECTIONS)]  # has the rows behind the known ones alone
     trained = trained[:2 * len(SCHEMES)]
     assert [row["iteration"] for row in of_lstm] == ["6"] * 3 * len(CLIPPED)
     for learned, still, clipped in (of_lstm[i:i + 3] for i in range(0, len(of_lstm), 3)):

@@ -175,8 +175,8 @@ TEST_CASE("with directions, second moments are of the rows and columns of the pa
     auto const moments = parallel.state().moments;
     CHECK(moments.rows == std::vector<std::int64_t>{8, 1, 3, 1, 2, 1});
     CHECK(moments.squares.size() == 8 + 10 + 8 + 3 + 8 + 3 + 2 + 2 + 2);
-    CHECK(same_everywhere(std::string(reinterpret_cast<char const*>(moments.squares.data()),
-                                      moments.squares.size() * sizeof(float))));
+    CHECK(same_everywhere(
+        std::string(reinterpret_cast<char const*>(moments.squares.data()), moments.squares.size() * sizeof(float))));
     CHECK(same_everywhere(weights_of(model)));
     CHECK(last < first);
   });

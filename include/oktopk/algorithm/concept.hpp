@@ -159,6 +159,8 @@ struct allreduce_promises {
 
   std::optional<selection_promises> local = selection_promises(); ///< of the entries of a rank; none: all are summed
   std::optional<selection_promises> global{}; ///< of the sums; none: all are in the result, of a tree k
+  double result = 1;                          ///< entries of the result where `global` has k of them, in k
+  bool full_sums = false; ///< sums of all that the ranks have at the result's indices, which contribute all
   order sums = order::any;
   std::string rounding{};      ///< the code that rounds values on the wire, with its options; empty if none does
   bool all_contribute = false; ///< a selected entry leaves the residual also if the result does not have it

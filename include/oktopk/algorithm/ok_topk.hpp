@@ -10,6 +10,8 @@
 #include <oktopk/partition/sampled.hpp>
 #include <oktopk/partition/space_repartition.hpp>
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace oktopk {
@@ -38,6 +40,7 @@ class ok_topk : detail::checked_policies<E, Comm, Policies>,
   using partitioner_type = typename Policies::partitioner;
   using schedule_type = typename Policies::schedule;
   using deliverer_type = typename Policies::deliverer;
+  using sums_type = typename Policies::sums;
 
 public:
   using typename base::index_type;
@@ -55,6 +58,8 @@ public:
     typename partitioner_type::options partition{};       ///< lines 5 to 7: how often regions are made again
     typename schedule_type::options schedule{};           ///< line 8: how entries reach the owners
     typename deliverer_type::options deliver{};           ///< lines 9 to 13: which of the sums, and how they reach all
+    double result = 1;                                    ///< entries of the result, in k; at least 1
+    typename sums_type::options sums{};                   ///< of what was selected, or of all that the ranks have
     format_type format{};                                 ///< of the entries on the wire
 
     template <class Options, class Visit>
@@ -64,6 +69,8 @@ public:
       visit("partition", how.partition, "regions of the ranks");
       visit("reduce", how.schedule, "how entries reach the owners of their regions");
       deliverer_type::options::each_option(how.deliver, visit);
+      visit("result", how.result, "entries of the result, in k", at_least(1));
+      sums_type::options::each_option(how.sums, visit);
     }
   };
 
@@ -90,7 +97,14 @@ public:
                                  local_selection_.most_sent(k_),
                                  local_selection_.most_selected(k_, length_),
                                  brought * ((ranks - 1.0) / ranks)};
-    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(size)).total(base::comm_) +
+    detail::call_size of_result = size;
+    of_result.k = result_size();
+    double of_full_sums = 0;
+    if constexpr (sums_type::may_fill) {
+      std::int64_t const last = base::last_call().global_selected;
+      of_full_sums = sums_.fills ? fill_.bound_words(ranks, std::max(of_result.k, last)) : 0;
+    }
+    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(of_result)).total(base::comm_) + of_full_sums +
            space_repartition_.bound_words(ranks, k_, base::state_.iteration, base::state_.boundaries);
   }
 
@@ -98,16 +112,26 @@ public:
   static detail::call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
+    auto const result = static_cast<double>(result_size(k, how.length, how.result));
+    detail::call_cost of_full_sums;
+    if constexpr (sums_type::may_fill) {
+      of_full_sums = sums_type(how.sums).fills ? decltype(fill_)::expected_cost(ranks, result) : of_full_sums;
+    }
     return detail::call_cost{.selected = n, .passes = 1} +
            decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
            decltype(deliver_)::expected_cost(deliverer_type(how.deliver), how.format, ranks, n,
-                                             detail::expected_union(ranks, k, n) / ranks, k);
+                                             detail::expected_union(ranks, k, n) / ranks, result) +
+           of_full_sums;
   }
 
   static allreduce_promises promises(options const& how) {
     allreduce_promises all = base::promises(how, allreduce_promises::order::of_owners);
     detail::delivery_promises const delivered = deliverer_type(how.deliver).promises();
     all.global = delivered.global;
+    all.result = how.result;
+    if constexpr (sums_type::may_fill) {
+      all.full_sums = sums_type(how.sums).fills;
+    }
     all.gather = delivered.gather;
     all.partition = partitioner_type(how.partition).describe();
     all.schedule = schedule_type(how.schedule).describe();
@@ -134,24 +158,39 @@ private:
   template <class Input>
   update_type const& iterate(Input const& accumulator);
 
+  std::int64_t result_size() const { return result_size(static_cast<double>(k_), length_, result_); }
+
+  static std::int64_t result_size(double k, std::int64_t length, double factor) {
+    double const wanted = k * factor;
+    return wanted < static_cast<double>(length) ? std::llround(wanted) : length;
+  }
+
   detail::space_repartition<E, Comm, partitioner_type> space_repartition_;
   detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
   typename deliverer_type::template step<E, Comm, format_type> deliver_;
   detail::entries_buffer<index_type, value_type, E> restored_{"oktopk::ok_topk::restored"};
   detail::contributed_indices<E, index_type> contributed_;
+  sums_type sums_;
+  typename sums_type::template step<E, Comm, format_type> fill_;
   detail::rounding_losses<E, format_type> losses_;
+  double result_;
 };
 
 template <class E, class Comm, class Policies>
 ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char const* name)
     : base(std::move(exec), std::move(comm), how, name,
            [&](agreement& terms) {
+             if (!(how.result >= 1 && how.result <= std::numeric_limits<double>::max())) {
+               terms.note(fault::option_out_of_range,
+                          "result = " + detail::decimal_text(how.result) + " is no factor of at least 1");
+             }
+             terms.fact("result", how.result).fact("sums", sums_type(how.sums).describe());
              detail::check_policy("partitioner", partitioner_type(how.partition), terms);
              detail::check_policy("schedule", schedule_type(how.schedule), terms);
              detail::check_policy("deliverer", deliverer_type(how.deliver), terms);
            }),
       space_repartition_(partitioner_type(how.partition)), split_and_reduce_(schedule_type(how.schedule), how.format),
-      deliver_(deliverer_type(how.deliver), how.format), losses_(how.format) {
+      deliver_(deliverer_type(how.deliver), how.format), sums_(how.sums), losses_(how.format), result_(how.result) {
 }
 
 template <class E, class Comm, class Policies>
@@ -169,10 +208,18 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     // Line 8.
     auto const reduced_topk = split_and_reduce_.run(call, local_topk, regions);
     // Lines 9 to 13: th_re_evaluate of the sums, the sums that reach the threshold, and balance_and_allgatherv.
+    call.k = result_size();
     auto const u = deliver_.run(call, reduced_topk, regions, next.global);
+    call.k = k_;
     space_repartition_.learn(call, next.boundaries);
-    // Line 14: the local indexes that are among the global ones; and what a lossy format has rounded off.
     auto const all = regions.restored(call.exec, u.all, restored_);
+    if constexpr (sums_type::may_fill) {
+      if (sums_.fills) { // beyond the paper: all that a rank has there contributes
+        auto const values = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
+        return update_type(fill_.run(call, values, all), all.indices, {});
+      }
+    }
+    // Line 14: the local indexes that are among the global ones; and what a lossy format has rounded off.
     auto const indexes = contributed_.run(call.exec, local_topk.entries.indices, all.indices);
     auto const losses = losses_.run(call, reduced_topk, u, all, regions);
     // Line 15.

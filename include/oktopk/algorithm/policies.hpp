@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/exchange/deliver.hpp>
+#include <oktopk/exchange/result_sums.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/concept.hpp>
@@ -23,6 +24,7 @@ struct default_policies {
   using partitioner = sampled;                ///< lines 5 to 7: who owns which region
   using schedule = rotated;                   ///< line 8: how entries reach the owners of their regions
   using deliverer = search_and_gather<exact>; ///< lines 9 to 13: which of the sums reach which ranks
+  using sums = selected_sums;                 ///< of what the ranks have selected, or of all that they have
 };
 
 /// The same policies with another format.
@@ -55,6 +57,9 @@ template <class P, class E, class Comm>
 concept has_deliverer =
     requires { typename P::deliverer; } && deliverer<typename P::deliverer, E, Comm, typename P::format>;
 
+template <class P, class E, class Comm>
+concept has_sums = requires { typename P::sums; } && result_sums<typename P::sums, E, Comm, typename P::format>;
+
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
 /// argument that does not fit.
 template <class E, class Comm>
@@ -81,6 +86,7 @@ struct checked_policies : checked_selection<E, Comm, Policies> {
   static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
   static_assert(has_deliverer<Policies, E, Comm>,
                 "oktopk: the deliverer does not serve this communicator: P::deliverer is no deliverer");
+  static_assert(has_sums<Policies, E, Comm>, "oktopk: P::sums is no result_sums");
 };
 
 } // namespace detail

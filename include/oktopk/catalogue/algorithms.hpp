@@ -254,6 +254,7 @@ struct any_policies : with_format<Format> {
   using partitioner = any_partitioner;
   using schedule = any_schedule;
   using deliverer = any_deliverer;
+  using sums = any_sums;
 };
 
 template <execution_space E, communicator Comm, sparse_format Format>

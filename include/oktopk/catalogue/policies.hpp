@@ -7,6 +7,7 @@
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/exchange/foreseen.hpp>
+#include <oktopk/exchange/full_sums.hpp>
 #include <oktopk/exchange/radix.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/coo.hpp>
@@ -115,6 +116,20 @@ using any_gather = detail::one_of_list<detail::one_of_gathers, decltype(gathers)
 template <class... Choices>
 using deliverers_by = detail::one_of_deliverers<any_gather, Choices...>;
 using any_deliverer = detail::one_of_list<deliverers_by, decltype(global_selectors)>::type;
+
+/// `full_sums` where the text says so.
+struct any_sums : full_sums {
+  struct options {
+    bool fill = false;
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      full_sums::options::each_option(how, visit);
+    }
+  };
+
+  explicit any_sums(options const& how) : full_sums(full_sums::options{how.fill}) {}
+};
 
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;

@@ -142,7 +142,8 @@ void check_form(seen_call const& seen, call_record const& mine) {
          "the update or what is returned is not finite");
   expect(s.global_selected == mine.update.size(), "form",
          "last_call() tells another number of entries than the update has");
-  expect(s.local_selected >= static_cast<std::int64_t>(mine.contributed.size()) && s.local_selected <= seen.length(),
+  auto const contributed = static_cast<std::int64_t>(mine.contributed.size());
+  expect((s.local_selected >= contributed || seen.about.promised.full_sums) && s.local_selected <= seen.length(),
          "form", "last_call() tells an impossible number of selected entries");
   bool const forgets = policy_in(seen.about.promised.partition) == "sampled" && mine.after.boundaries.empty();
   expect(!mine.after.has_boundaries || forgets || is_partition(mine.after.boundaries, seen.what), "form",
@@ -262,7 +263,9 @@ void check_counts(seen_call const& seen) {
   bool const all = std::all_of(seen.ranks.begin(), seen.ranks.end(), [](call_record const& mine) {
     return mine.statistics.local_selected == static_cast<std::int64_t>(mine.contributed.size());
   });
-  check_count(seen.about.promised.global, seen.what.k, update.size(), all ? update.size() : seen.length());
+  bool const may_be_all = all || seen.about.promised.full_sums; // which contribute more than was selected
+  check_count(seen.about.promised.global, seen.result_size(), update.size(),
+              may_be_all ? update.size() : seen.length());
 }
 
 // `sgd` does what Algorithm 2 says, bit for bit.

@@ -52,6 +52,25 @@ void check_values(seen_call const& seen, entries const& expected, std::vector<en
   }
 }
 
+// Values of the update are sums of all that the ranks have there, within rounding.
+void check_full_sums(seen_call const& seen) {
+  entries const& update = seen.ranks[0].update;
+  for (std::size_t i = 0; i < update.indices.size(); ++i) {
+    long double sum = 0;
+    long double size = 0;
+    for (numbers const& each : seen.accumulators) {
+      auto const x = static_cast<long double>(each[static_cast<std::size_t>(update.indices[i])]);
+      sum += x;
+      size += std::fabs(x);
+    }
+    long double const most =
+        static_cast<long double>(seen.ranks.size()) * (static_cast<long double>(seen.about.values.epsilon) * size +
+                                                       static_cast<long double>(seen.about.values.denormal));
+    expect(std::fabs(static_cast<long double>(update.values[i]) - sum) <= most, "full_sums", "the sum at index ",
+           update.indices[i], " is ", update.values[i], " instead of ", sum);
+  }
+}
+
 // The update, of the sums of all selections: their largest, as the global selector has it.
 entries choose_globally(seen_call const& seen, entries const& all) {
   call_record const& mine = seen.ranks[0];
@@ -59,9 +78,11 @@ entries choose_globally(seen_call const& seen, entries const& all) {
     expect(std::isfinite(all.values[i]), "overflow_missing", "the sum at index ", all.indices[i],
            " overflows, and nobody says so");
   }
+  fuzz_case of_result = seen.what;
+  of_result.k = seen.result_size();
   return choose({seen.about.promised.global, false, mine.before.global, mine.after.global,
                  mine.statistics.global_selected, mine.statistics.global_reevaluated},
-                seen.what, mine.before.iteration, all);
+                of_result, mine.before.iteration, all);
 }
 
 entries expected_update(seen_call const& seen, std::vector<entries> const& selections) {
@@ -151,17 +172,25 @@ std::vector<entries> check_selections(seen_call const& seen) {
     expect(selections.back().size() == count, "local_selection", count, " entries were selected instead of ",
            selected.size());
     std::vector<std::int64_t> expected = selected;
-    if (!seen.about.promised.all_contribute) {
+    if (seen.about.promised.full_sums) {
+      expected = mine.update.indices;
+    } else if (!seen.about.promised.all_contribute) {
       expected.clear();
       std::set_intersection(selected.begin(), selected.end(), mine.update.indices.begin(), mine.update.indices.end(),
                             std::back_inserter(expected));
     }
     check_indices("contributed", mine.contributed, expected);
-    expect(seen.about.returns_dropped() || !seen.about.lossless() || mine.returned.size() == 0, "returned",
+    bool const may_round = !seen.about.lossless() && !seen.about.promised.full_sums;
+    expect(seen.about.returns_dropped() || may_round || mine.returned.size() == 0, "returned",
            "something is returned, and nothing was dropped");
   });
+  if (seen.about.promised.full_sums) {
+    check_full_sums(seen);
+  }
   if (seen.about.knows_update()) {
-    check_values(seen, expected_update(seen, selections), selections);
+    entries const expected = expected_update(seen, selections);
+    seen.about.promised.full_sums ? check_indices("update_indices", seen.ranks[0].update.indices, expected.indices)
+                                  : check_values(seen, expected, selections);
   }
   return selections;
 }

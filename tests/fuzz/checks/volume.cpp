@@ -65,6 +65,8 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   double const e = about.entry_words();
   auto const k = static_cast<double>(seen.what.k);
   auto const chosen = static_cast<double>(mine.update.size());
+  // Of full sums a dense sum of as many values, by halving and doubling: twice where ranks fold.
+  double const full = about.promised.full_sums ? (chosen + 2) * static_cast<double>(about.values.bytes) / 4 : 0;
   auto const& global = *about.promised.global;
   choice const rule = rule_of(about.promised.global);
   bool const gathers = rule == choice::gathered && mine.statistics.global_reevaluated;
@@ -87,7 +89,7 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   double const passed_on = about.exact_size ? e * static_cast<double>(seen.length())
                                             : words_of_pieces(seen, static_cast<double>(seen.length()), others);
   expect_at_most("reduce", sent(phase::reduce),
-                 reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
+                 full + reduced + (of_reduce.count - 1) * (passed_on + others * (4 + (e == 3 ? 1 : 0))));
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
   bool const bounded = about.promised.gather.find("bound_sent false") == std::string::npos;
   double const part_rounding = others * (e + (e == 3 ? 1 : 0));
@@ -96,13 +98,14 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
   double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
   // A gather that foresees: twice the last result and 16 entries of each rank, a header of each.
-  double const most = 2 * k + 16 * ranks;
+  auto const of_result = static_cast<double>(seen.result_size());
+  double const most = 2 * of_result + 16 * ranks;
   double const foreseen = !global.as_sent    ? 0
                           : about.exact_size ? e * most + others * (2 + (e == 3 ? 1 : 0))
                                              : words_of_pieces(seen, most, ranks) + others * 2;
   if (!gathers) {
     expect_at_most("balance and gather", sent(phase::balance) + sent(phase::gather),
-                   (bounded ? balanced : uneven) + foreseen);
+                   (bounded ? balanced : uneven) + foreseen + 2 * full);
   }
   expect_at_most("sizes", sent(phase::control), 6 * others); // announced, told, told again when stale
   // Regions that are checked: two sums to even them, 128 more, and the one that finds them uneven.
@@ -116,16 +119,24 @@ void check_ok_topk(seen_call const& seen, std::vector<std::int64_t> indices, std
   double const digits = 2 * (8.0 * about.values.bytes - 1) / 4 + 2;
   double const least = rounds * digits * 16 * 2 + 20 * others;
   bool const searches = rule == choice::exact || (rule != choice::gathered && mine.statistics.global_reevaluated);
-  expect_at_most("threshold", gathers ? 0 : sent(phase::threshold), searches ? k / 2 + least : 0);
+  expect_at_most("threshold", gathers ? 0 : sent(phase::threshold), searches ? of_result / 2 + least : 0);
+  // Of full sums one a halving, and one a doubling; folded ranks and their neighbours have another number of them,
+  // and empty parts may have none.
+  auto const in_full_sums = static_cast<std::int64_t>(about.promised.full_sums && chosen > 0 ? rounds : 0);
   // One message to each peer to reduce; P + 2R to balance and gather (equation 3), R more for each further choice.
   auto const& reduce = mine.traffic[static_cast<std::size_t>(phase::reduce)];
+  auto const in_reduce = [&](std::int64_t messages) {
+    std::int64_t const beside = messages - static_cast<std::int64_t>(of_reduce.messages);
+    return beside == in_full_sums || ((folds || chosen < ranks) && beside >= 0 && beside <= in_full_sums);
+  };
   bool const as_many_received =
-      reduce.messages_received == of_reduce.messages || (of_reduce.uneven && reduce.messages_received > 0);
-  expect(reduce.messages_sent == of_reduce.messages && as_many_received, "messages", reduce.messages_sent,
+      in_reduce(reduce.messages_received) || (of_reduce.uneven && reduce.messages_received > 0);
+  expect(in_reduce(reduce.messages_sent) && as_many_received, "messages", reduce.messages_sent,
          " messages sent to reduce and ", reduce.messages_received, " received, not one for each peer or other group");
   auto const second = mine.traffic[static_cast<std::size_t>(phase::balance)].messages_sent +
                       mine.traffic[static_cast<std::size_t>(phase::gather)].messages_sent;
-  expect(static_cast<double>(second) <= ranks + (gathers || global.as_sent ? 2 : 1) * levels(seen.ranks.size()),
+  expect(static_cast<double>(second) <= ranks + (gathers || global.as_sent ? 2 : 1) * levels(seen.ranks.size()) +
+                                            static_cast<double>(in_full_sums),
          "messages", second, " messages sent to balance and gather");
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
   // Selections that nothing bounds beforehand count in the bound as they were.
