@@ -30,7 +30,7 @@ inline constexpr bool only_uncoded = oktopk::detail::names_its_types<F> && oktop
 DEFECT(only_nameless, index_is_unsigned, archetype, using index_type = std::uint32_t);
 DEFECT(only_nameless, index_is_floating, archetype, using index_type = float);
 DEFECT(only_nameless, without_index, archetype, using index_type = void);
-DEFECT(only_nameless, value_is_integer, archetype, using value_type = int);
+DEFECT(only_nameless, value_is_character, archetype, using value_type = char);
 DEFECT(only_nameless, without_name, archetype, void name() = delete);
 DEFECT(only_nameless, name_is_number, archetype, static int name());
 
