@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torchrun --nproc_per_node 2 examples/torch/fsdp2.py FOLDER: trains a small network in replicas of one rank, each with FSDP2, and
 sparse averages between them; goes on from what is saved in FOLDER, with any number of replicas."""
-import functools
 import pathlib
 import sys
 
@@ -19,10 +18,7 @@ if __name__ == "__main__":
     mesh = dist.init_device_mesh("cpu", (dist.get_world_size(), 1), mesh_dim_names=("replica", "shard"))
     torch.manual_seed(0)
     model = fsdp.fully_shard(nn.Sequential(nn.Linear(20, 512), nn.ReLU(), nn.Linear(512, 1)), mesh=mesh["shard"])
-    average = oktopk_torch.averager(mesh["replica"].get_group(), "ok_topk(density=0.02, format=packed)")
-    for name, module in model.named_modules():
-        if isinstance(module, fsdp.FSDPModule):
-            module.set_all_reduce_hook(functools.partial(average, key=name))
+    average = oktopk_torch.attach(model, "ok_topk(density=0.02, format=packed)", replicas=mesh["replica"].get_group())
     optimizer, saved = torch.optim.AdamW(model.parameters(), lr=2e-3), {"step": 0, "sparse": oktopk_torch.gathered(average)}
     if (folder / ".metadata").exists():
         saved["model"], saved["optimizer"] = get_state_dict(model, optimizer)

@@ -1128,12 +1128,23 @@ class _uses:
         return used if ddp is not None and (ddp.find_unused_parameters or is_static) else [], twice
 
 
-def attach(model, scheme="ok_topk", **options):
+def attach(model, scheme="ok_topk", *, replicas=None, **options):
     """Makes the `state` of the DDP module in what a framework hands out, and registers `hook` with it; gives the state.
 
     Collective. `model` is a DDP module, or a module with one in it, as of torch.compile, Fabric or Accelerate, or one that
     `torch.distributed._composable.replicate` was applied to. Scheme and options are those of `state`. An `Error` where there
-    are several DDP modules, or none, where the module is sharded (FSDP), and where DDP has a hook already."""
+    are several DDP modules, or none, where the module is sharded (FSDP), and where DDP has a hook already.
+
+    With `replicas`, the process group of the ranks that have the same shard, `model` has modules that `fully_shard` of FSDP2 was
+    applied to, each over the ranks of one replica. Their gradients are averaged between replicas; gives the `averager`, whose
+    options these are, with the names of the modules as keys."""
+    if replicas is not None:
+        modules = _ddp.sharded(model)
+        options.setdefault("device", next((each.device for each in model.parameters()), None))
+        average = averager(replicas, scheme, **options)
+        for name, each in modules:
+            each.set_all_reduce_hook(functools.partial(average, key=_plain(name)))
+        return average
     module, ddp, group = _ddp.to_attach(model)
     made = state(module, scheme, group, **options)
     _ddp.register(ddp, made, hook)

@@ -11,8 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ._engine import Error
 
-SHARDED = ("the module is sharded (FSDP), and a state is for DDP: average with oktopk_torch.averager between replicas, from "
-           "set_all_reduce_hook")
+SHARDED = ("the module is sharded (FSDP), and a state is for DDP: average between replicas of FSDP2, attach(model, scheme, "
+           "replicas=GROUP), where GROUP has the ranks with the same shard")
 
 
 def _replicate():
@@ -80,6 +80,22 @@ def to_attach(model):
     raise Error(f"{type(model).__name__} has no DDP module in it{is_wrapped}: attach to what wraps it, as DistributedDataParallel(model), "
                 "what Accelerate's prepare or Fabric's setup gives, trainer.strategy.model of Lightning or trainer.model_wrapped of "
                 "Transformers")
+
+
+def sharded(model):
+    """The modules of FSDP2 in a model, with their names; an Error where their gradients are not to be averaged between replicas."""
+    if not isinstance(model, torch.nn.Module):
+        raise Error(f"replicas= is for a module of FSDP2, and this is {type(model).__name__}")
+    found = [(name, each) for name, each in model.named_modules() if hasattr(each, "set_all_reduce_hook")]
+    if not found:
+        raise Error(f"{type(model).__name__} has no module in it that fully_shard was applied to: replicas= is for FSDP2")
+    for name, each in found:
+        of = each._get_fsdp_state()  # pylint: disable=protected-access
+        groups = getattr(of, "_fsdp_param_groups", None) or [getattr(of, "_fsdp_param_group", None)]
+        if any(getattr(each, "_is_hsdp", False) for each in groups):
+            raise Error(f"fully_shard has a mesh of two dimensions for {name or 'the model'}, over which torch sums before the hook is "
+                        "called: give it the one within a replica alone")
+    return found
 
 
 def register(module, state, hook):

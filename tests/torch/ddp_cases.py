@@ -1536,10 +1536,11 @@ def test_fsdp_averages_between_replicas(scheme):
         average, calls, losses = oktopk_torch.averager(mesh["replicas"].get_group(), each), [], []
         torch.manual_seed(1)
         model = Crossed()
-        alone = copy.deepcopy(model)
+        alone, attached, both = (copy.deepcopy(model) for _ in range(3))
         for part in (model.middle, model):
             fsdp.fully_shard(part, mesh=mesh["shards"])
         refused("the module is sharded (FSDP)", oktopk_torch.attach, model)
+        refused("has no module in it that fully_shard was applied to", oktopk_torch.attach, alone, replicas=mesh["replicas"].get_group())
         for name, module in model.named_modules():
             if isinstance(module, fsdp.FSDPModule):
                 def reduce(gradient, key=name, average=average, calls=calls):
@@ -1557,7 +1558,18 @@ def test_fsdp_averages_between_replicas(scheme):
                     assert torch.allclose(one.grad.full_tensor(), mean, rtol=1e-4, atol=1e-6), (rank, one, mean)
         assert len(calls) == 200 and set(calls) == {"", "middle"}, calls
         assert sum(losses[-10:]) < 0.5 * sum(losses[:10]), losses
-        check_same_everywhere(torch.cat([part.full_tensor().detach().flatten() for part in model.parameters()]))
+        found = [part.full_tensor().detach().flatten() for part in model.parameters()]
+        check_same_everywhere(torch.cat(found))
+        for part in (attached.middle, attached):
+            fsdp.fully_shard(part, mesh=mesh["shards"])
+        average = oktopk_torch.attach(attached, each, replicas=mesh["replicas"].get_group())
+        optimizer = torch.optim.SGD(attached.parameters(), 0.02)
+        for step in range(100):
+            move(optimizer, lambda model=attached, step=step: loss_of(model, step))
+        assert all(map(torch.equal, found, [part.full_tensor().detach().flatten() for part in attached.parameters()]))
+        assert sorted(average.state_dict()["parameters"]) == ["", "middle"]
+    fsdp.fully_shard(both, mesh=mesh)
+    refused("has a mesh of two dimensions for the model", oktopk_torch.attach, both, replicas=mesh["replicas"].get_group())
 
 
 def test_a_compiled_module_has_the_same_bits(scheme):

@@ -5,7 +5,6 @@
 A case that fails ends all of them. What runs on the device must give the bits of the CPU, in both orders of lateness."""
 
 import contextlib
-import functools
 import gc
 import io
 import itertools
@@ -681,10 +680,7 @@ def fully_sharded(where):
     model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 4)).to(where)
     for each in model[0], model:
         torch.distributed.fsdp.fully_shard(each, mesh=mesh["shard"])
-    average = oktopk_torch.averager(mesh["replica"].get_group(), SCHEME)
-    for name, module in model.named_modules():
-        if isinstance(module, torch.distributed.fsdp.FSDPModule):
-            module.set_all_reduce_hook(functools.partial(average, key=name))
+    average = oktopk_torch.attach(model, SCHEME, replicas=mesh["replica"].get_group())
     optimizer = torch.optim.SGD(model.parameters(), 0.05, foreach=False)
     for step in range(5):
         inputs = torch.randn(8, 20, generator=torch.Generator().manual_seed(100 * step + dist.get_rank()))
@@ -698,6 +694,8 @@ def fully_sharded(where):
 def test_fsdp2_between_replicas():
     """The hook of FSDP2 is called on a stream of its own, with gradients of a device."""
     check(fully_sharded)
+    with of_the_device():
+        check(fully_sharded)
 
 
 def test_group_without_a_backend_of_the_cpu():
