@@ -581,6 +581,7 @@ def test_an_engine_of_the_device():
         for row in range(6):
             check(trained, 30, orders=((1, 0), (0, 1)), **{name: row in column for name, column in zip(names, columns)})
         check(trained, 4, orders=LATER, where=SECOND, momentum=0.9)
+        check(trained, 6, finds=True, adam=(0.99, 1e-8))
         check(trained, 6, nan_at=(1, 4), skip_step_on_fault=True)
         *_, raised = check(trained, 6, nan_at=(2, 3))
         assert [step for step, _ in raised] == [2, 3], raised
