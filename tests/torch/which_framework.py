@@ -28,7 +28,7 @@ ROWS = [
     ("mpirun", "torch", "mpirun.py", "mpirun", "Open MPI, MPICH: losses as with torchrun; [MPIs of PyPI](backends.md#mpis-of-pypi)", ""),
     ("Ray Train", "ray", "ray_train.py", "ray", GOES_ON.partition(",")[0], ""),
     ("FSDP2", "torch", "fsdp2.py", "fsdp2", "between replicas, `attach(..., replicas=)`; " + GOES_ON.partition(";")[0],
-     "native HSDP, which sums before it calls the hook: an `Error`; a forgotten state is not noticed"),
+     "native HSDP, which sums before it calls the hook: an `Error`; `set_requires_all_reduce`, which does not reach a hook; a forgotten state is not noticed"),
     ("torchft", "torchft-nightly", "torchft_replicas.py", "torchft",
      "2 to 4 replicas: killed between and within calls, stopped, new; steps that are not committed; healing beside the others; spares",
      "torchft's own DDP, which averages first"),
