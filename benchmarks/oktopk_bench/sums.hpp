@@ -50,8 +50,8 @@ public:
 template <oktopk::communicator Comm>
 class library_sum final : public sum_scheme<Comm> {
 public:
-  library_sum(space exec, Comm comm, entries_source const& of)
-      : sum_(std::move(exec), std::move(comm), {.length = of.length, .width = of.width}) {}
+  library_sum(space const& exec, Comm comm, entries_source const& of)
+      : sum_(exec, std::move(comm), {.length = of.length, .width = of.width}) {}
 
   void prepare(index_view const& indices, accumulator_view const& values) override {
     indices_ = indices;
@@ -76,8 +76,8 @@ private:
 template <oktopk::communicator Comm>
 class gather_and_sum final : public sum_scheme<Comm> {
 public:
-  gather_and_sum(space exec, Comm comm, entries_source const& of)
-      : exec_(std::move(exec)), comm_(std::move(comm)), length_(of.length) {
+  gather_and_sum(space const& exec, Comm comm, entries_source const& of)
+      : exec_(exec), comm_(std::move(comm)), length_(of.length) {
     if (of.width != 1) {
       throw oktopk::error(oktopk::fault::option_out_of_range, "gather_and_sum takes one value an entry");
     }
@@ -143,9 +143,9 @@ struct entry_scattering {
 template <oktopk::communicator Comm>
 class dense_sum_of final : public sum_scheme<Comm> {
 public:
-  dense_sum_of(space exec, Comm comm, entries_source const& of, std::string const& text)
+  dense_sum_of(space const& exec, Comm comm, entries_source const& of, std::string const& text)
       : exec_(exec), width_(of.width),
-        allreduce_(oktopk::make_allreduce(std::move(exec), std::move(comm), text,
+        allreduce_(oktopk::make_allreduce(exec, std::move(comm), text,
                                           {.length = of.length * of.width, .k = of.length * of.width},
                                           oktopk_programs::added_codecs<space>())),
         vector_(Kokkos::view_alloc(Kokkos::WithoutInitializing, "oktopk_bench::vector"),
@@ -194,7 +194,7 @@ public:
   sums_bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {}
 
   void run() {
-    source_ = {*asked_.length, *asked_.density, asked_.width, asked_.skew, asked_.seed};
+    source_ = {asked_.length.value_or(0), asked_.density.value_or(0), asked_.width, asked_.skew, asked_.seed};
     if (first() && !note_.empty()) {
       std::fprintf(stderr, "%s\n", note_.c_str());
     }
