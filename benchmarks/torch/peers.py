@@ -122,7 +122,7 @@ class Gpt(nn.Module):
         for each in self.parameters():
             if each.dim() > 1:
                 nn.init.normal_(each, 0, 0.02)
-        self.register_buffer("hidden", torch.ones(context, context, dtype=torch.bool).triu(1))
+        self.hidden = torch.ones(context, context, dtype=torch.bool).triu(1)  # no buffer: Gloo of old releases takes no bool
 
     def forward(self, words):
         states = self.words(words) + self.places.weight
