@@ -41,7 +41,7 @@ private:
 };
 
 // c, where the sum of min(1, c / (i + 1)) over all places is the number wanted: c + c log(n / c), for n over c.
-double head_of(double length, double wanted) {
+double zipf_scale(double length, double wanted) {
   double low = 0;
   double high = wanted;
   for (int i = 0; i < 200; ++i) {
@@ -84,7 +84,7 @@ host_entries entries_source::draw(int rank, std::int64_t step) const {
       }
     }
   } else {
-    double const head = head_of(static_cast<double>(length), density * static_cast<double>(length));
+    double const head = zipf_scale(static_cast<double>(length), density * static_cast<double>(length));
     std::int64_t i = 0;
     for (; i < std::min(static_cast<std::int64_t>(head), length); ++i) {
       take(i);
