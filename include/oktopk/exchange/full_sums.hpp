@@ -63,8 +63,10 @@ struct full_sums {
     /// valid until the next run.
     template <class Values>
     entries_of<Format, E> run(call_context<E, Comm>& call, Values const& values, entries_of<Format, E> const& result) {
-      detail::cancel_on_unwind const alone(call.comm); // room may be missing on one rank
-      values_.reserve(call.exec, result.size());
+      {
+        detail::cancel_on_unwind const alone(call.comm); // room may be missing on one rank
+        values_.reserve(call.exec, result.size());
+      }
       using gathering = detail::value_gathering<decltype(result.indices), Values, value_type>;
       Kokkos::parallel_for("oktopk::full_sums::gather", detail::index_range<E>(call.exec, 0, result.size()),
                            gathering{result.indices, values, values_.data()});
