@@ -232,7 +232,7 @@ public:
     requires detail::accumulator_view<Weights, value_type, execution_space> &&
              detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
-    feedback_.expect_length(weights, gradient);
+    detail::expect_length(feedback_, weights, gradient);
     if (how_.has_directions()) {
       return step_by_directions<Weights, Gradient>(weights, gradient);
     }

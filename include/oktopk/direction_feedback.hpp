@@ -181,23 +181,7 @@ public:
     if (!moments_) {
       base::fail_on_all(why);
     }
-    try {
-      tell_all(detail::error_of_rank(why));
-    } catch (error const& heard) {
-      if (detail::breaks_communicator(heard.code())) {
-        throw;
-      }
-    }
-    std::rethrow_exception(why);
-  }
-
-  /// For an optimizer, before a call: `fail_on_all` where the weights have another length, and the gradient has not.
-  template <class Weights, class Gradient>
-  void expect_length(Weights const& weights, Gradient const& gradient) {
-    auto const length = static_cast<std::int64_t>(weights.extent(0));
-    if (length != allreduce().length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce().length()) {
-      fail_on_all(length);
-    }
+    detail::throw_told(why, [this](error const& of) { tell_all(of); });
   }
 
   /// A copy of all that one call hands to the next.

@@ -207,23 +207,7 @@ public:
   /// The same for a rank that has an exception. Throws `why` here, unless the communicator breaks down meanwhile, and
   /// on the others an error of the code of `why`; `caller_failed` if that is no `error`, or one of another communicator.
   [[noreturn]] void fail_on_all(std::exception_ptr const& why) {
-    try {
-      fail({detail::error_of_rank(why).code(), 0, detail::fault_subject::rank});
-    } catch (error const& heard) {
-      if (detail::breaks_communicator(heard.code())) {
-        throw;
-      }
-    }
-    std::rethrow_exception(why);
-  }
-
-  /// For an optimizer, before a call: `fail_on_all` where the weights have another length, and the gradient has not.
-  template <class Weights, class Gradient>
-  void expect_length(Weights const& weights, Gradient const& gradient) {
-    auto const length = static_cast<std::int64_t>(weights.extent(0));
-    if (length != allreduce_->length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce_->length()) {
-      fail_on_all(length);
-    }
+    detail::throw_told(why, [this](error const& of) { fail({of.code(), 0, detail::fault_subject::rank}); });
   }
 
   /// A copy of all that one call hands to the next.

@@ -91,7 +91,7 @@ public:
     requires detail::accumulator_view<Weights, value_type, execution_space> &&
              detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
-    feedback_.expect_length(weights, gradient);
+    detail::expect_length(feedback_, weights, gradient);
     update_type const& update = feedback_(gradient, learning_rate_);
     auto const ranks = static_cast<value_type>(allreduce().comm().size());
     detail::apply_averages<true>("oktopk::sgd::apply", feedback_.execution(), update, ranks, weights);

@@ -92,17 +92,21 @@ def verdict(wheel):
     return json.loads(said.stdout)["overall_tag"]
 
 
-def main():
-    os.umask(0o022)
-    wheel = build(pathlib.Path(sys.argv[1]).resolve())
+def give(wheel, glibc, platform):
+    """Copies a wheel to dist/, if it is for so old a glibc as it says."""
     found = verdict(wheel)
     asks_for = re.match(r"manylinux_(\d+)_(\d+)_x86_64$", found)
-    if not asks_for or tuple(map(int, asks_for.groups())) > GLIBC:  # the tag is a promise
-        sys.exit(f"{wheel} is for {found}, and not for {PLATFORM}")
+    if not asks_for or tuple(map(int, asks_for.groups())) > glibc:  # the tag is a promise
+        sys.exit(f"{wheel} is for {found}, and not for {platform}")
     (ROOT / "dist").mkdir(exist_ok=True)
     shutil.copy(wheel, ROOT / "dist")
     print(f"dist/{wheel.name}: {wheel.stat().st_size} bytes, {found} by auditwheel, "
           f"sha256 {hashlib.sha256(wheel.read_bytes()).hexdigest()}")
+
+
+def main():
+    os.umask(0o022)
+    give(build(pathlib.Path(sys.argv[1]).resolve()), GLIBC, PLATFORM)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 """build_cuda.py FOLDER: what packaging/wheel.sh --cuda does with the tools of requirements.txt, and with nvcc and g++ of
 this machine. So the wheel is for its glibc and newer ones."""
 
-import hashlib
 import os
 import pathlib
 import re
@@ -12,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from build import ROOT, kokkos, verdict
+from build import ROOT, give, kokkos
 from scikit_build_core.build import build_wheel
 
 GLIBC = tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")[:2]))
@@ -88,15 +87,7 @@ def build(folder):
 
 def main():
     os.umask(0o022)
-    wheel = build(pathlib.Path(sys.argv[1]).resolve())
-    found = verdict(wheel)
-    asks_for = re.match(r"manylinux_(\d+)_(\d+)_x86_64$", found)
-    if not asks_for or tuple(map(int, asks_for.groups())) > GLIBC:
-        sys.exit(f"{wheel} is for {found}, and not for {PLATFORM}")
-    (ROOT / "dist").mkdir(exist_ok=True)
-    shutil.copy(wheel, ROOT / "dist")
-    print(f"dist/{wheel.name}: {wheel.stat().st_size} bytes, {found} by auditwheel, "
-          f"sha256 {hashlib.sha256(wheel.read_bytes()).hexdigest()}")
+    give(build(pathlib.Path(sys.argv[1]).resolve()), GLIBC, PLATFORM)
 
 
 if __name__ == "__main__":

@@ -316,7 +316,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             self._native.set_density(float(density(0) if callable(density) else density))
         _adam.add(self)
 
-    def parameters(self):
+    def _parameters(self):
         """Those whose gradients it averages, where it knows them."""
         return ()
 
@@ -755,7 +755,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         kinds = dict.fromkeys((each.device, each.dtype) for each in parameters)
         return _node.Node(group, node_group, kinds, clip_norm, fault, functools.partial(_Company.among, group))
 
-    def parameters(self):
+    def _parameters(self):
         return self._index
 
     def _meet(self, group):

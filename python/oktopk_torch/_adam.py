@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """AdamW on averages of directions: its step, and who must not divide a second time."""
+# pylint: disable=protected-access
 
 import weakref
 
@@ -51,7 +52,7 @@ def _refuse_division(optimizer, *_):
         return
     parameters = _parameters(optimizer)
     for each in list(made):
-        if each.adam is not None and any(one in each.parameters() for one in parameters):
+        if each.adam is not None and any(one in each._parameters() for one in parameters):
             raise Error(divided_twice(optimizer))
 
 
@@ -89,7 +90,7 @@ class AdamW(torch.optim.SGD):
 
     def _check(self):
         parameters = _parameters(self)
-        states = [each for each in list(made) if any(one in each.parameters() for one in parameters)]
+        states = [each for each in list(made) if any(one in each._parameters() for one in parameters)]
         if any(each.adam is None for each in states):
             raise Error("oktopk_torch.AdamW takes averages of directions, and the state of these parameters averages gradients: give it "
                         "adam=(0.999, 1e-8), or take torch.optim.AdamW with betas=(0.0, 0.999)")
@@ -111,7 +112,7 @@ class AdamW(torch.optim.SGD):
             rate, decay = float(group["lr"]), float(group["weight_decay"])
             moved = [each for each in group["params"] if each.grad is not None]
             if moved and decay:
-                torch._foreach_mul_(moved, 1 - rate * decay)  # pylint: disable=protected-access
+                torch._foreach_mul_(moved, 1 - rate * decay)
             if moved:
-                torch._foreach_add_(moved, [each.grad for each in moved], alpha=-rate)  # pylint: disable=protected-access
+                torch._foreach_add_(moved, [each.grad for each in moved], alpha=-rate)
         return loss

@@ -8,7 +8,7 @@
 
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/error_feedback.hpp>
+#include <oktopk/direction_feedback.hpp>
 
 #include <stdlib.h> // mkdtemp
 #include <sys/wait.h>
@@ -82,6 +82,8 @@ std::string difference(results<Value> const& a, results<Value> const& b) {
 struct training {
   std::string algorithm = "ok_topk(density=0.05)";
   oktopk::detail::error_feedback_options feedback{};
+  std::optional<oktopk::detail::direction_options>
+      directions{};                ///< shapes of one tensor by its key, or of buckets' tensors
   std::vector<double> densities{}; ///< of each step; empty: the text's
   double scale = 1;                ///< of the values, and of the averages
 };
@@ -94,7 +96,7 @@ results<Value> by_library(training const& how, int ranks) {
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator const& comm) {
     auto allreduce =
         oktopk::make_allreduce<Value>(host(), comm, how.algorithm, {.length = length, .k = {}, .density = 0.01});
-    oktopk::error_feedback<any_of<Value>> feedback(host(), allreduce, how.feedback);
+    oktopk::direction_feedback<any_of<Value>> feedback(host(), allreduce, how.feedback, how.directions);
     for (int step = 0; step < steps; ++step) {
       auto values = gradient<Value>(length, comm.rank(), step);
       if (!how.densities.empty()) {
@@ -119,6 +121,11 @@ oktopk_engine_averager_options options_of(training const& how, std::int32_t sums
   options.factor_masking = how.feedback.factor_masking ? 1 : 0;
   options.clip_norm = how.feedback.clip_norm;
   options.residual_decay = how.feedback.residual_decay;
+  if (how.directions) {
+    options.directions = 1;
+    options.beta2 = how.directions->beta2;
+    options.epsilon = how.directions->epsilon;
+  }
   return options;
 }
 
@@ -135,6 +142,11 @@ results<Value> by_engine(training const& how, int ranks, group_change const& cha
       }
       auto arrival = arrival_of(values, "weights");
       arrival.loss_scale = how.scale;
+      if (how.directions) {
+        auto const& shape = how.directions->shapes.front();
+        arrival.dimensions = shape.data();
+        arrival.dimension_count = static_cast<std::int32_t>(shape.size());
+      }
       if (!how.densities.empty()) {
         arrival.has_density = 1;
         arrival.density = how.densities[static_cast<std::size_t>(step)];
@@ -159,6 +171,9 @@ std::vector<training> const& trainings() {
       {.feedback = {.clip_norm = 5, .residual_decay = 0.75}},
       {.algorithm = "ok_topk", .densities = {1, 0.5, 0.1, 0.02}},
       {.algorithm = "ok_topk(density=0.05, format=packed)", .feedback = {.momentum = 0.9}, .scale = 1024},
+      {.feedback = {.clip_norm = 5, .residual_decay = 0.75},
+       .directions = oktopk::detail::direction_options{.beta2 = 0.9, .shapes = {{30, 10, 5}}},
+       .scale = 64},
   };
   return all;
 }
@@ -176,12 +191,17 @@ std::vector<std::int64_t> const lengths{400, 90, 610};
 std::vector<std::int32_t> const first_bucket{2, 1};
 std::vector<std::int32_t> const second_bucket{0};
 char const* const names[] = {"a", "b", "c"};
+oktopk::detail::tensor_shapes const shapes{{20, 20}, {90}, {61, 5, 2}};
+std::vector<std::int64_t> const dimensions{20, 20, 90, 61, 5, 2}; // the same for C
+std::vector<std::int32_t> const dimension_counts{2, 1, 3};
 
 oktopk_engine_averager_options buckets_of(training const& how, std::int32_t sums) {
   auto options = options_of(how, sums);
   options.tensor_count = std::ssize(lengths);
   options.lengths = lengths.data();
   options.names = names;
+  options.dimensions = dimensions.data();
+  options.dimension_counts = dimension_counts.data();
   return options;
 }
 
@@ -220,7 +240,7 @@ std::pair<results<Value>, std::vector<std::string>> buckets_by_library(training 
           return oktopk::make_allreduce<Value>(host(), comm, how.algorithm,
                                                {.length = of.length, .k = {}, .density = 0.01});
         },
-        {.plan = {.bucket_bytes = bytes, .order = {2, 1, 0}}, .feedback = how.feedback});
+        {.plan = {.bucket_bytes = bytes, .order = {2, 1, 0}}, .feedback = how.feedback, .directions = how.directions});
     REQUIRE(buckets.plan().buckets.size() == 2);
     auto const rank = static_cast<std::size_t>(comm.rank());
     for (int step = 0; step < steps; ++step) {
@@ -309,6 +329,9 @@ TEST_CASE("buckets have the bits, and the saved bytes, of the library's") {
   int const ranks = GENERATE(1, 2, 3);
   expect_same_buckets<float>({.feedback = {.momentum = 0.9, .clip_norm = 3}}, ranks);
   expect_same_buckets<double>({.algorithm = "topk_a(density=0.1)"}, ranks);
+  oktopk::detail::direction_options const directions{.beta2 = 0.9, .epsilon = 1e-6, .shapes = shapes};
+  expect_same_buckets<float>({.feedback = {.clip_norm = 3}, .directions = directions}, ranks);
+  expect_same_buckets<double>({.directions = directions}, ranks, 2);
 }
 
 TEST_CASE("a tensor that no rank uses keeps its values and its residual") {
@@ -657,6 +680,27 @@ TEST_CASE("what is wrong on one rank is an error on all, with one sentence") {
                OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "rank 1: on_non_finite = 3") == "");
   CHECK(unlike(make([](int rank, auto& to) { to.fault = rank == 1 ? "it has no parameters" : nullptr; }),
                OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "rank 1: it has no parameters") == "");
+
+  auto const of_directions = [&](auto const& change) {
+    return heard_on(2, [&](oktopk_engine_group* group) {
+      auto options = buckets_of({.directions = oktopk::detail::direction_options{}}, OKTOPK_ENGINE_FLOAT32);
+      change(oktopk_engine_group_rank(group), options);
+      made_on(group, options);
+    });
+  };
+  constexpr auto out = OKTOPK_ENGINE_OPTION_OUT_OF_RANGE;
+  CHECK(unlike(of_directions([](int rank, auto& to) { to.beta2 = rank == 1 ? 1 : 0.9; }), out, "rank 1: beta2 = 1.0") ==
+        "");
+  CHECK(unlike(of_directions([](int, auto& to) { to.momentum = 0.9; }), out, "so they take no momentum") == "");
+  std::vector<std::int32_t> const fewer{2, 1, 2};
+  CHECK(unlike(of_directions(
+                   [&](int rank, auto& to) { to.dimension_counts = rank == 1 ? fewer.data() : to.dimension_counts; }),
+               out, "rank 1: the dimensions of a tensor of 610 values") == "");
+  CHECK(unlike(
+            of_directions([&](int rank, auto& to) { to.dimension_counts = rank == 1 ? nullptr : to.dimension_counts; }),
+            out, "dimensions and dimension_counts are given together") == "");
+  CHECK(unlike(of_directions([](int rank, auto& to) { to.directions = rank == 0 ? 1 : 0; }),
+               OKTOPK_ENGINE_RANKS_DISAGREE, "directions") == "");
 
   auto const bucket = heard_on(2, [&](oktopk_engine_group* group) {
     auto const averager = made_on(group, buckets_of({}, OKTOPK_ENGINE_FLOAT32));

@@ -99,12 +99,8 @@ public:
                                  brought * ((ranks - 1.0) / ranks)};
     detail::call_size of_result = size;
     of_result.k = result_size();
-    double of_full_sums = 0;
-    if constexpr (sums_type::may_fill) {
-      std::int64_t const last = base::last_call().global_selected;
-      of_full_sums = sums_.fills ? fill_.bound_words(ranks, std::max(of_result.k, last)) : 0;
-    }
-    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(of_result)).total(base::comm_) + of_full_sums +
+    return (split_and_reduce_.bound_words(size) + deliver_.bound_words(of_result)).total(base::comm_) +
+           fill_.bound_words(ranks, std::max(of_result.k, base::last_call().global_selected)) +
            space_repartition_.bound_words(ranks, k_, base::state_.iteration, base::state_.boundaries);
   }
 
@@ -113,15 +109,11 @@ public:
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
     auto const result = static_cast<double>(result_size(k, how.length, how.result));
-    detail::call_cost of_full_sums;
-    if constexpr (sums_type::may_fill) {
-      of_full_sums = sums_type(how.sums).fills ? decltype(fill_)::expected_cost(ranks, result) : of_full_sums;
-    }
     return detail::call_cost{.selected = n, .passes = 1} +
            decltype(split_and_reduce_)::expected_cost(how.format, schedule_type(how.schedule), ranks, how.length, k) +
            decltype(deliver_)::expected_cost(deliverer_type(how.deliver), how.format, ranks, n,
                                              detail::expected_union(ranks, k, n) / ranks, result) +
-           of_full_sums;
+           decltype(fill_)::expected_cost(sums_type(how.sums), ranks, result);
   }
 
   static allreduce_promises promises(options const& how) {
@@ -129,9 +121,7 @@ public:
     detail::delivery_promises const delivered = deliverer_type(how.deliver).promises();
     all.global = delivered.global;
     all.result = how.result;
-    if constexpr (sums_type::may_fill) {
-      all.full_sums = sums_type(how.sums).fills;
-    }
+    all.full_sums = sums_type(how.sums).fills;
     all.gather = delivered.gather;
     all.partition = partitioner_type(how.partition).describe();
     all.schedule = schedule_type(how.schedule).describe();
@@ -190,7 +180,8 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
              detail::check_policy("deliverer", deliverer_type(how.deliver), terms);
            }),
       space_repartition_(partitioner_type(how.partition)), split_and_reduce_(schedule_type(how.schedule), how.format),
-      deliver_(deliverer_type(how.deliver), how.format), sums_(how.sums), losses_(how.format), result_(how.result) {
+      deliver_(deliverer_type(how.deliver), how.format), sums_(how.sums), fill_(sums_), losses_(how.format),
+      result_(how.result) {
 }
 
 template <class E, class Comm, class Policies>

@@ -59,6 +59,8 @@ struct full_sums {
     using memory_space = typename E::memory_space;
 
   public:
+    explicit step(full_sums const& how) : fills_(how.fills) {}
+
     /// Collective. `values` are all of this rank's. `result` is the same on all ranks; gives the same indices with the sums,
     /// valid until the next run.
     template <class Values>
@@ -78,14 +80,16 @@ struct full_sums {
       return {result.indices.data(), values_.data(), result.size()};
     }
 
-    double bound_words(int ranks, std::int64_t count) const { return sum_.bound_words(count, ranks); }
+    double bound_words(int ranks, std::int64_t entries) const { return fills_ ? sum_.bound_words(entries, ranks) : 0; }
 
-    static detail::call_cost expected_cost(int ranks, double k) {
-      return {.messages = 2.0 * detail::doubling_steps(ranks),
-              .bytes = 2 * sizeof(value_type) * k * (ranks - 1) / ranks};
+    static detail::call_cost expected_cost(full_sums const& how, int ranks, double k) {
+      return how.fills ? detail::call_cost{.messages = 2.0 * detail::doubling_steps(ranks),
+                                           .bytes = 2 * sizeof(value_type) * k * (ranks - 1) / ranks}
+                       : detail::call_cost();
     }
 
   private:
+    bool fills_;
     detail::buffer<value_type, memory_space> values_{"oktopk::full_sums::values"};
     rabenseifner<E, Comm, value_type> sum_;
   };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/number_text.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -100,6 +102,31 @@ std::vector<typename View::non_const_value_type> on_host(E const& exec, View con
   Kokkos::deep_copy(exec, host_view(copy), of);
   fence(exec, label);
   return copy;
+}
+
+/// Tells the other ranks of an exception by `tell(error)`, which throws on all ranks, and throws `why` here, unless the
+/// communicator breaks down meanwhile.
+template <class Tell>
+[[noreturn]] void throw_told(std::exception_ptr const& why, Tell const& tell) {
+  try {
+    tell(error_of_rank(why));
+  } catch (error const& heard) {
+    if (breaks_communicator(heard.code())) {
+      throw;
+    }
+  }
+  std::rethrow_exception(why);
+}
+
+/// For an optimizer, before a call: makes the call of an error feedback fail on all ranks where the weights have another
+/// length, and the gradient has not, which the call would see itself.
+template <class Feedback, class Weights, class Gradient>
+void expect_length(Feedback& feedback, Weights const& weights, Gradient const& gradient) {
+  auto const length = static_cast<std::int64_t>(weights.extent(0));
+  std::int64_t const expected = feedback.allreduce().length();
+  if (length != expected && static_cast<std::int64_t>(gradient.extent(0)) == expected) {
+    feedback.fail_on_all(length);
+  }
 }
 
 // Kernels of error feedback. All views are rank-1 and of one length, that of the accumulator.
