@@ -21,6 +21,15 @@ need() {
   done
 }
 
+# need_of_pypi PACKAGE==VERSION...: installs them from PyPI in $scratch/venv; ends with 77 where that fails.
+need_of_pypi() {
+  if ! { python3 -m venv "$scratch/venv" && "$scratch/venv/bin/pip" install --no-cache-dir "$@"; } >"$scratch/log" 2>&1; then
+    echo "This is about $* of PyPI, which cannot be installed here: $(tail -n 1 "$scratch/log")"
+    exit 77
+  fi
+  echo "version:  $*"
+}
+
 # verdict EXPECTED SEEN TEXT: exits 0 while TEXT, what the program printed, is SEEN; 1 where the behaviour has changed.
 verdict() {
   echo "expected: $1"

@@ -6,8 +6,7 @@
 cd "$(dirname "$0")" || exit
 # shellcheck source=findings/common.sh
 . ./common.sh
-python3 -m venv "$scratch/venv"
-"$scratch/venv/bin/pip" --disable-pip-version-check --quiet --no-cache-dir install torch==2.15.0 numpy==2.4.6
+need_of_pypi torch==2.15.0 numpy==2.4.6
 cat >"$scratch/bytes.py" <<'EOF2'
 import sys
 
