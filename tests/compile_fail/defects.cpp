@@ -57,8 +57,14 @@ void use(oktopk::ok_topk<E, ranks>& allreduce, Kokkos::View<double*, E::memory_s
 #endif
 
 #ifdef CASE_integer_gradient
+// expect: static assertion failed.*: oktopk: P::format is no sparse_format of one float or double
+// Sums of sparse vectors may be of integers, gradients may not.
+template class oktopk::ok_topk<E, ranks, policies_of<coo<int>>>;
+#endif
+
+#ifdef CASE_short_value
 // expect: satisfaction of 'wire_value<|does not satisfy 'wire_value'
-using whole = coo<int>;
+using halves = coo<short>;
 #endif
 
 #ifdef CASE_allreduce_without_state

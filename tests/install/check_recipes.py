@@ -61,7 +61,8 @@ def check(root):
         if there != components:
             FAULTS.append(f"{name} offers {sorted(there)}, and the components are {sorted(components)}")
 
-    known = set(re.findall(r"OKTOPK_[A-Z_]+", (root / "CMakeLists.txt").read_text(encoding="utf-8")))
+    read_by = (root / "CMakeLists.txt", root / "src/CMakeLists.txt", *(root / "tests/cuda_emulator").glob("*.sh"))
+    known = {name for path in read_by for name in re.findall(r"OKTOPK_[A-Z_]+", path.read_text(encoding="utf-8"))}
     for path in packaging.rglob("*"):
         if path.is_file():
             for option in re.findall(r"OKTOPK_[A-Z_]+", path.read_text(encoding="utf-8")):

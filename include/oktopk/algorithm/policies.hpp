@@ -42,7 +42,8 @@ struct with_local_selector : Policies {
 
 template <class P, class E>
 concept has_format = requires { typename P::format; } && sparse_format<typename P::format> &&
-                     encodes_on<typename P::format, E> && requires { requires P::format::width() == 1; };
+                     gradient_value<typename P::format::value_type> && encodes_on<typename P::format, E> &&
+                     requires { requires P::format::width() == 1; };
 
 template <class P>
 concept has_local_selector = requires { typename P::local_selector; } && selector<typename P::local_selector>;
@@ -74,8 +75,9 @@ struct checked_ranks {
 
 template <class E, class Comm, class Policies>
 struct checked_selection : checked_ranks<E, Comm> {
-  static_assert(has_format<Policies, E>,
-                "oktopk: P::format is no sparse_format of one value an entry that encodes on this execution space");
+  static_assert(
+      has_format<Policies, E>,
+      "oktopk: P::format is no sparse_format of one float or double an entry that encodes on this execution space");
   static_assert(has_local_selector<Policies>, "oktopk: P::local_selector is no selector");
 };
 
