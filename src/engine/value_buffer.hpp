@@ -27,7 +27,7 @@ struct value_buffer {
 };
 
 template <gradient_value Value>
-inline constexpr element element_of = std::same_as<Value, float> ? element::float32 : element::float64;
+inline constexpr element element_of = std::is_same_v<Value, float> ? element::float32 : element::float64;
 
 /// A type of values as it lies in memory: `read` makes a double or float of it, and `write` is the way back.
 template <gradient_value Stored>

@@ -681,9 +681,10 @@ TEST_CASE("what is wrong on one rank is an error on all, with one sentence") {
   CHECK(unlike(make([](int rank, auto& to) { to.fault = rank == 1 ? "it has no parameters" : nullptr; }),
                OKTOPK_ENGINE_OPTION_OUT_OF_RANGE, "rank 1: it has no parameters") == "");
 
+  training const by_directions{.directions = oktopk::detail::direction_options{}}; // whose text the options point to
   auto const of_directions = [&](auto const& change) {
     return heard_on(2, [&](oktopk_engine_group* group) {
-      auto options = buckets_of({.directions = oktopk::detail::direction_options{}}, OKTOPK_ENGINE_FLOAT32);
+      auto options = buckets_of(by_directions, OKTOPK_ENGINE_FLOAT32);
       change(oktopk_engine_group_rank(group), options);
       made_on(group, options);
     });

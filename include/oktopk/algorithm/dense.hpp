@@ -75,7 +75,7 @@ public:
     name_ = detail::scheme_name<Reduce>.empty() ? reduce_.name() : detail::scheme_name<Reduce>;
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
-    if constexpr (!std::same_as<typename Reduce::options, detail::without_options::options>) {
+    if constexpr (!std::is_same_v<typename Reduce::options, detail::without_options::options>) {
       detail::check_policy("reduce", reduce_, terms);
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));

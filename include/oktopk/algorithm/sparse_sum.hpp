@@ -46,7 +46,7 @@ std::string summed_value_name() {
 /// The same format for entries of so many numbers; a format that has no rows stays as it is.
 template <sparse_format Format>
 Format of_width(Format const& format, std::int64_t width) {
-  if constexpr (std::constructible_from<Format, std::int64_t>) {
+  if constexpr (std::is_constructible_v<Format, std::int64_t>) {
     return Format(width);
   } else {
     return format;
@@ -309,7 +309,7 @@ private:
     call.note(problem);
     auto const [entries, broken] = given_.run(call.exec, given, call.length, promised_);
     call.note(broken);
-    if constexpr (std::floating_point<number>) {
+    if constexpr (std::is_floating_point_v<number>) {
       if (finite_ && !call.faults) {
         std::int64_t const bad = detail::first_non_finite<E, number>(call.exec, given.values);
         if (bad < static_cast<std::int64_t>(given.values.extent(0))) {

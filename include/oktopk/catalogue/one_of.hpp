@@ -326,7 +326,7 @@ public:
     with_index<sizeof...(Choices)>(how.global_select.chosen.index(), [&](auto which) {
       using chosen = std::tuple_element_t<which(), std::tuple<typename deliverer_by<Choices, Gather>::type...>>;
       auto const& own = std::get<which()>(how.global_select.chosen).options;
-      if constexpr (std::constructible_from<chosen, decltype(own)>) { // has no gather
+      if constexpr (std::is_constructible_v<chosen, decltype(own)>) { // has no gather
         this->chosen_.template emplace<which()>(own);
       } else {
         this->chosen_.template emplace<which()>(typename chosen::options{own, how.gather});

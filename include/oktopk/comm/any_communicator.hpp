@@ -278,7 +278,7 @@ private:
     friend any_communicator;
     using inner_request = typename Comm::request;
     using inner_bulk_request = typename Comm::bulk_request;
-    static constexpr bool is_one_type = std::same_as<inner_request, inner_bulk_request>;
+    static constexpr bool is_one_type = std::is_same_v<inner_request, inner_bulk_request>;
 
     auto& bulk() {
       if constexpr (is_one_type) {

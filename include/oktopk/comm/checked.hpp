@@ -243,7 +243,7 @@ private:
     {
       // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
       auto& trailers = [&]() -> auto& {
-        if constexpr (std::same_as<Inner, typename Comm::request>) {
+        if constexpr (std::is_same_v<Inner, typename Comm::request>) {
           return lent;
         } else {
           return shared_->of_trailers;

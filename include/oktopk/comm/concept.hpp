@@ -237,7 +237,7 @@ namespace detail {
 /// The bytes of a complete receive with this room: those that arrived, or the room, which is as large if nobody tells.
 template <class Comm, class Request>
 std::size_t arrived_bytes(Comm const& comm, Request const& received, std::size_t room) {
-  if constexpr (may_tell_sizes<Comm> && std::same_as<Request, typename Comm::bulk_request>) {
+  if constexpr (may_tell_sizes<Comm> && std::is_same_v<Request, typename Comm::bulk_request>) {
     return comm.tells_sizes() ? received.bytes() : room;
   } else {
     return room;

@@ -62,7 +62,7 @@ bool read_number(std::string_view text, Number& number) {
       return true;
     }
   }
-  if constexpr (std::integral<Number>) {
+  if constexpr (std::is_integral_v<Number>) {
     double whole = 0;
     if (text.find_first_of("eE") != text.npos && read_number(text, whole) && whole == std::floor(whole) &&
         std::abs(whole) <= 0x1p53 && whole >= static_cast<double>(std::numeric_limits<Number>::min()) &&

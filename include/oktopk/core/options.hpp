@@ -43,7 +43,7 @@ struct without_options {
 /// Makes a policy from its options, if it has any.
 template <class Policy>
 Policy configured(typename Policy::options const& how) {
-  if constexpr (std::same_as<typename Policy::options, without_options::options>) {
+  if constexpr (std::is_same_v<typename Policy::options, without_options::options>) {
     return Policy();
   } else {
     return Policy(how);

@@ -95,7 +95,7 @@ struct smaller {
 /// One element of a reduction. Sums of integers that overflow wrap around: damaged numbers may give any sum.
 template <class T>
 T reduce_two(reduction op, T a, T b) {
-  if constexpr (std::integral<T>) {
+  if constexpr (std::is_integral_v<T>) {
     if (op != reduction::sum) {
       return op == reduction::min ? std::min(a, b) : std::max(a, b);
     }

@@ -34,14 +34,14 @@ template <wire_value Value>
 struct max_of : detail::no_fault {
   static std::string name() { return "max"; }
   KOKKOS_INLINE_FUNCTION static constexpr Value identity() {
-    if constexpr (std::floating_point<Value>) {
+    if constexpr (std::is_floating_point_v<Value>) {
       return -detail::infinity<Value>;
     } else {
       return std::numeric_limits<Value>::lowest();
     }
   }
   KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) {
-    if constexpr (std::floating_point<Value>) {
+    if constexpr (std::is_floating_point_v<Value>) {
       return detail::larger::of(a, b);
     } else {
       return a < b ? b : a;
@@ -54,14 +54,14 @@ template <wire_value Value>
 struct min_of : detail::no_fault {
   static std::string name() { return "min"; }
   KOKKOS_INLINE_FUNCTION static constexpr Value identity() {
-    if constexpr (std::floating_point<Value>) {
+    if constexpr (std::is_floating_point_v<Value>) {
       return detail::infinity<Value>;
     } else {
       return std::numeric_limits<Value>::max();
     }
   }
   KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) {
-    if constexpr (std::floating_point<Value>) {
+    if constexpr (std::is_floating_point_v<Value>) {
       return detail::smaller::of(a, b);
     } else {
       return b < a ? b : a;

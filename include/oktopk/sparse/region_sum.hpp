@@ -192,7 +192,7 @@ public:
     counted_ += entries.size();
     filled_ = true;
     // A selection of a gradient never fills a region.
-    if constexpr (!std::same_as<Width, detail::width_of_one> && !counts) {
+    if constexpr (!std::is_same_v<Width, detail::width_of_one> && !counts) {
       if (entries.size() == where_.width()) {
         add_all(exec, entries.values.data());
         return;
@@ -235,7 +235,7 @@ public:
   checked_sums extract_checked(E const& exec, std::optional<std::int64_t> begin = {}) {
     using detail::fault_report;
     entries_type const sums = extract(exec, begin);
-    if constexpr (std::derived_from<Combiner, detail::no_fault>) {
+    if constexpr (std::is_base_of_v<detail::no_fault, Combiner>) {
       return {sums, {}};
     } else if constexpr (detail::is_device<E>) {
       noted_.to_host(exec, 1, "oktopk::region_sum::extract");
