@@ -13,6 +13,7 @@
 #include "programs/together.hpp"
 
 #include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/sparse_sums.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/sparse_sum.hpp>
 
@@ -46,12 +47,12 @@ public:
   std::int64_t k() const { return last_call().local_selected; }
 };
 
-/// What the library gives.
+/// What the library gives, by its text.
 template <oktopk::communicator Comm>
 class library_sum final : public sum_scheme<Comm> {
 public:
-  library_sum(space const& exec, Comm comm, entries_source const& of)
-      : sum_(exec, std::move(comm), {.length = of.length, .width = of.width}) {}
+  library_sum(space const& exec, Comm comm, entries_source const& of, std::string const& text)
+      : sum_(oktopk::make_sparse_sum(exec, std::move(comm), text, {.length = of.length, .width = of.width})) {}
 
   void prepare(index_view const& indices, accumulator_view const& values) override {
     indices_ = indices;
@@ -65,7 +66,7 @@ public:
   oktopk::call_statistics last_call() const override { return sum_.last_call(); }
 
 private:
-  using sum_type = oktopk::sparse_sum<space, Comm>;
+  using sum_type = oktopk::any_sparse_sum<space>;
   sum_type sum_;
   index_view indices_;
   accumulator_view values_;
@@ -234,8 +235,8 @@ private:
   }
 
   std::unique_ptr<sum_scheme<counting>> scheme_of(std::string const& text, counting const& counted) {
-    if (text == "sparse_sum") {
-      return std::make_unique<library_sum<counting>>(exec_, counted, source_);
+    if (text.starts_with("sparse_sum")) {
+      return std::make_unique<library_sum<counting>>(exec_, counted, source_, text);
     }
     if (text == "gather_and_sum") {
       return std::make_unique<gather_and_sum<counting>>(exec_, counted, source_);

@@ -57,6 +57,34 @@ Format of_width(Format const& format, std::int64_t width) {
 template <class V, class T, class E>
 concept view_of_entries = bool(Kokkos::is_view<V>::value) && same_value_type<V, T> && accessible_from<V, E>;
 
+/// What a rank gives to a call, as rows of the numbers that its values are made of; no entries where it has a fault.
+template <execution_space E, gradient_index Index, summed_value Value>
+struct given_or_fault {
+  sparse_ref<Index, typename numbers_of<Value>::type, typename E::memory_space> entries;
+  fault_report problem;
+};
+
+template <execution_space E, class Indices, class Values>
+auto given_by(Indices const& indices, Values const& values, std::int64_t width) {
+  static_assert(Indices::rank == 1 && (Values::rank == 1 || Values::rank == 2),
+                "oktopk: indices have one dimension; values have one, or two as rows");
+  static_assert(Values::rank == 1 || std::is_same_v<typename Values::array_layout, Kokkos::LayoutRight>,
+                "oktopk: the rows of values lie one after the other: LayoutRight");
+  using value = typename Values::non_const_value_type;
+  using numbers = numbers_of<value>;
+  given_or_fault<E, typename Indices::non_const_value_type, value> given;
+  auto const count = static_cast<std::int64_t>(indices.extent(0));
+  auto const size = static_cast<std::int64_t>(values.size());
+  if (size != count * width) {
+    given.problem = {fault::size_mismatch, size};
+  } else if (!indices.span_is_contiguous() || !values.span_is_contiguous()) {
+    given.problem = {fault::not_contiguous};
+  }
+  given.entries = {indices.data(), reinterpret_cast<typename numbers::type const*>(values.data()),
+                   given.problem ? 0 : count, width * numbers::count};
+  return given;
+}
+
 } // namespace detail
 
 /// The types and policies of a sum of sparse vectors. For another one, derive and name it.
@@ -228,21 +256,7 @@ public:
   /// `index_out_of_range`, `not_ascending`, `repeated_index` and `non_finite` for what was promised.
   template <detail::view_of_entries<index_type, E> Indices, detail::view_of_entries<value_type, E> Values>
   entries_type const& operator()(Indices const& indices, Values const& values) {
-    static_assert(Indices::rank == 1 && (Values::rank == 1 || Values::rank == 2),
-                  "oktopk: indices have one dimension; values have one, or two as rows");
-    static_assert(Values::rank == 1 || std::same_as<typename Values::array_layout, Kokkos::LayoutRight>,
-                  "oktopk: the rows of values lie one after the other: LayoutRight");
-    detail::fault_report problem;
-    auto const count = static_cast<std::int64_t>(indices.extent(0));
-    auto const size = static_cast<std::int64_t>(values.size());
-    if (size != count * width_) {
-      problem = {fault::size_mismatch, size};
-    } else if (!indices.span_is_contiguous() || !values.span_is_contiguous()) {
-      problem = {fault::not_contiguous};
-    }
-    return sum(given_type(indices.data(), reinterpret_cast<number const*>(values.data()), problem ? 0 : count,
-                          width_ * numbers),
-               problem);
+    return sum_given(detail::given_by<E>(indices, values, width_));
   }
 
 protected:
@@ -277,13 +291,10 @@ protected:
     last_.length = base::length_;
   }
 
-private:
-  using given_type = sparse_ref<index_type, number, typename E::memory_space>;
-  using width_type = detail::width_of<format_type>;
-
-  entries_type const& sum(given_type const& given, detail::fault_report const& problem) {
+  // A call whose views are known as pointers.
+  entries_type const& sum_given(detail::given_or_fault<E, index_type, value_type> const& given) {
     return base::make_call("oktopk::sparse_sum", 0, [&](call_context<E, Comm>& call, detail::call_state&) {
-      auto const mine = source(call, given, problem);
+      auto const mine = source(call, given.entries, given.problem);
       detail::rank_pairs pairs;
       auto const counts = count(call, mine, pairs); // throws the faults of all ranks
       std::int64_t const most = *std::max_element(counts.begin(), counts.end());
@@ -301,6 +312,10 @@ private:
       return as_entries(regions_.restored(call.exec, result.all, restored_), regions_.region_of(call.comm.rank()));
     });
   }
+
+private:
+  using given_type = sparse_ref<index_type, number, typename E::memory_space>;
+  using width_type = detail::width_of<format_type>;
 
   // The entries of this rank, ascending and unique; none if it has a fault.
   given_type source(call_context<E, Comm>& call, given_type const& given, detail::fault_report const& problem) {
