@@ -34,8 +34,10 @@
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/comm/self.hpp>
+#include <oktopk/exchange/radix.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/sgd.hpp>
+#include <oktopk/sparse/combiners.hpp>
 
 using E = Kokkos::DefaultHostExecutionSpace;
 using oktopk::balanced_allgatherv, oktopk::coo, oktopk::sampled, oktopk::exact, oktopk::rotated;
@@ -218,6 +220,26 @@ struct of_int : oktopk::default_policies {
   using local_selector = int;
 };
 template class oktopk::ok_topk<E, ranks, of_int>;
+#endif
+
+#ifdef CASE_combiner_without_fault
+// expect: static assertion failed.*: oktopk: P::combiner is no combiner of gradients
+// The mean of a sparse_sum, by which a sum that overflows would be a result.
+struct means : oktopk::default_policies {
+  template <class Value>
+  using combiner = oktopk::mean_of<Value>;
+};
+template class oktopk::ok_topk<E, ranks, means>;
+#endif
+
+#ifdef CASE_mean_in_stages
+// expect: static assertion failed.*: oktopk: P::combiner is no sum, so P takes
+struct means : oktopk::default_policies {
+  using schedule = oktopk::radix;
+  template <class Value>
+  using combiner = oktopk::mean_of<Value, oktopk::non_finite_fault>;
+};
+template class oktopk::ok_topk<E, ranks, means>;
 #endif
 
 #ifdef CASE_policies_without_schedule

@@ -156,7 +156,8 @@ private:
   }
 
   detail::space_repartition<E, Comm, partitioner_type> space_repartition_;
-  detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
+  detail::split_and_reduce<E, Comm, format_type, schedule_type, typename Policies::template combiner<value_type>>
+      split_and_reduce_;
   typename deliverer_type::template step<E, Comm, format_type> deliver_;
   detail::entries_buffer<index_type, value_type, E> restored_{"oktopk::ok_topk::restored"};
   detail::contributed_indices<E, index_type> contributed_;
@@ -174,7 +175,9 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
                terms.note(fault::option_out_of_range,
                           "result = " + detail::decimal_text(how.result) + " is no factor of at least 1");
              }
-             terms.fact("result", how.result).fact("sums", sums_type(how.sums).describe());
+             terms.fact("result", how.result)
+                 .fact("sums", sums_type(how.sums).describe())
+                 .fact("combiner", Policies::template combiner<value_type>::name());
              detail::check_policy("partitioner", partitioner_type(how.partition), terms);
              detail::check_policy("schedule", schedule_type(how.schedule), terms);
              detail::check_policy("deliverer", deliverer_type(how.deliver), terms);

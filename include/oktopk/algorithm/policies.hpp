@@ -8,6 +8,7 @@
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 namespace oktopk {
 
@@ -25,6 +26,8 @@ struct default_policies {
   using schedule = rotated;                   ///< line 8: how entries reach the owners of their regions
   using deliverer = search_and_gather<exact>; ///< lines 9 to 13: which of the sums reach which ranks
   using sums = selected_sums;                 ///< of what the ranks have selected, or of all that they have
+  template <class Value>
+  using combiner = sum_of<Value, non_finite_fault>; ///< what line 8 makes of the values of an index
 };
 
 /// The same policies with another format.
@@ -61,6 +64,17 @@ concept has_deliverer =
 template <class P, class E, class Comm>
 concept has_sums = requires { typename P::sums; } && result_sums<typename P::sums, E, Comm, typename P::format>;
 
+template <class P, class Value = typename P::format::value_type>
+concept has_combiner =
+    requires { typename P::template combiner<Value>; } && combiner<typename P::template combiner<Value>, Value> &&
+    !std::is_base_of_v<no_fault, typename P::template combiner<Value>>;
+
+/// A combiner other than the sum goes with steps that add nothing up themselves.
+template <class P, class Value = typename P::format::value_type, class Combiner = typename P::template combiner<Value>>
+concept combiner_fits =
+    std::is_same_v<Combiner, sum_of<Value, non_finite_fault>> ||
+    (P::format::lossless && !P::sums::may_fill && !(counts_contributors<Combiner, Value> && P::schedule::has_stages));
+
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
 /// argument that does not fit.
 template <class E, class Comm>
@@ -89,6 +103,11 @@ struct checked_policies : checked_selection<E, Comm, Policies> {
   static_assert(has_deliverer<Policies, E, Comm>,
                 "oktopk: the deliverer does not serve this communicator: P::deliverer is no deliverer");
   static_assert(has_sums<Policies, E, Comm>, "oktopk: P::sums is no result_sums");
+  static_assert(has_combiner<Policies>,
+                "oktopk: P::combiner is no combiner of gradients, such as mean_of<Value, non_finite_fault>");
+  static_assert(
+      combiner_fits<Policies>,
+      "oktopk: P::combiner is no sum, so P takes a lossless format, selected_sums and, for a mean, one stage");
 };
 
 } // namespace detail

@@ -11,14 +11,6 @@
 // What becomes of the values that several ranks have for one index. A combiner of a program's own is a class like these.
 namespace oktopk {
 
-/// The sum. `Fault` says which results are an error: none, unless it is `detail::non_finite_fault`, as gradients have it.
-template <wire_value Value, class Fault = detail::no_fault>
-struct sum_of : Fault {
-  static std::string name() { return "sum"; }
-  KOKKOS_INLINE_FUNCTION static constexpr Value identity() { return 0; }
-  KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return static_cast<Value>(a + b); }
-};
-
 /// The sum, divided by the number of ranks that have the index. The owner of an index counts them, so nothing more is sent;
 /// for schedules of one stage.
 template <std::floating_point Value, class Fault = detail::no_fault>
@@ -30,8 +22,8 @@ struct mean_of : sum_of<Value, Fault> {
 };
 
 /// The largest value; a NaN is larger than any other, and -0 smaller than 0.
-template <wire_value Value>
-struct max_of : detail::no_fault {
+template <wire_value Value, class Fault = detail::no_fault>
+struct max_of : Fault {
   static std::string name() { return "max"; }
   KOKKOS_INLINE_FUNCTION static constexpr Value identity() {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -50,8 +42,8 @@ struct max_of : detail::no_fault {
 };
 
 /// The smallest value; a NaN is smaller than any other, and -0 smaller than 0.
-template <wire_value Value>
-struct min_of : detail::no_fault {
+template <wire_value Value, class Fault = detail::no_fault>
+struct min_of : Fault {
   static std::string name() { return "min"; }
   KOKKOS_INLINE_FUNCTION static constexpr Value identity() {
     if constexpr (std::is_floating_point_v<Value>) {

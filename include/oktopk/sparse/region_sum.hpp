@@ -7,11 +7,13 @@
 #include <limits>
 #include <optional>
 
-namespace oktopk::detail {
+namespace oktopk {
+
+namespace detail {
 
 /// How values with the same index become one. `identity()` changes nothing that it is combined with; `combine(a, b)` is
 /// called in a fixed order, so it need not be associative to the bit; `is_fault(x)` is true of a result that the call
-/// must not return. Kernels call all three.
+/// must not return. Kernels call all three. A combiner of a collective has a `name()` as well, which ranks compare.
 template <class C, class Value>
 concept combiner = requires(Value value) {
   { C::identity() } -> std::same_as<Value>;
@@ -25,13 +27,6 @@ concept counts_contributors = combiner<C, Value> && requires(Value value, std::i
   { C::finish(value, contributors) } -> std::same_as<Value>;
 };
 
-/// The combiner of gradients: the sum, and a fault where it overflows.
-template <gradient_value Value>
-struct sum_combiner : non_finite_fault {
-  KOKKOS_INLINE_FUNCTION static constexpr Value identity() { return 0; }
-  KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return a + b; }
-};
-
 /// For a combiner whose results are never a fault: nobody looks for one.
 struct no_fault {
   template <wire_value Value>
@@ -39,6 +34,21 @@ struct no_fault {
     return false;
   }
 };
+
+} // namespace detail
+
+/// The sum. `Fault` says which results are an error: none, or with `non_finite_fault` those that are not finite, as gradients
+/// have it.
+template <wire_value Value, class Fault = detail::no_fault>
+struct sum_of : Fault {
+  static std::string name() { return "sum"; }
+  KOKKOS_INLINE_FUNCTION static constexpr Value identity() { return 0; }
+  KOKKOS_INLINE_FUNCTION static constexpr Value combine(Value a, Value b) { return static_cast<Value>(a + b); }
+};
+
+using detail::non_finite_fault; ///< for a combiner of gradients: a result that is not finite is an error
+
+namespace detail {
 
 /// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for faults.
 template <execution_space E, gradient_index Index, wire_value Value, combiner<Value> Combiner, class Width>
@@ -133,9 +143,7 @@ struct touch_all {
   }
 };
 
-} // namespace oktopk::detail
-
-namespace oktopk {
+} // namespace detail
 
 /// The sums of the region that a rank owns, or what another combiner makes of the values of each index. `Width` is the type
 /// of the number of values of an entry, each of which is combined by itself.
@@ -144,7 +152,7 @@ namespace oktopk {
 /// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
 /// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
 template <gradient_index Index, wire_value Value, execution_space E,
-          detail::combiner<Value> Combiner = detail::sum_combiner<Value>, class Width = detail::width_of_one>
+          detail::combiner<Value> Combiner = sum_of<Value, non_finite_fault>, class Width = detail::width_of_one>
 class region_sum {
 public:
   using memory_space = typename E::memory_space;
