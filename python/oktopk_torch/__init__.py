@@ -903,7 +903,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
                     return
                 if text:
                     kept.text = kept.text or text
-                    average = torch.sparse_coo_tensor(gradient.shape, dtype=gradient.dtype, device=gradient.device)
+                    average = _sparse.none_of(gradient)
                 future.set_result(average)
         if gradient.device.type != "cpu":  # whose copies wait for the work of this thread
             self._company.line.wait()

@@ -15,6 +15,8 @@ from ._saving import tried
 ELEMENTS = {torch.float32: _engine.FLOAT32, torch.float64: _engine.FLOAT64, torch.int32: _engine.INT32, torch.int64: _engine.INT64,
             torch.complex64: _engine.COMPLEX64, torch.complex128: _engine.COMPLEX128}
 _NARROW = (torch.float16, torch.bfloat16)
+# From torch 2.0 on; without it newer releases warn that they check nothing.
+_UNCHECKED = {"check_invariants": False} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}
 
 
 def _fault_of(what, tensor):
@@ -33,6 +35,11 @@ def _fault_of(what, tensor):
     return ""
 
 
+def _coalesced(tensor):
+    """The tensor, whose indices ascend."""
+    return tensor._coalesced_(True)  # pylint: disable=protected-access
+
+
 class _Entries:
     """Those of a tensor, in the memory of the host."""
 
@@ -42,13 +49,13 @@ class _Entries:
             raise Error(fault)
         self.shape, self.sizes, self.row = tensor.shape, tensor.shape[:tensor.sparse_dim()], tensor.shape[tensor.sparse_dim():]
         self.length, self.width = functools.reduce(operator.mul, self.sizes, 1), functools.reduce(operator.mul, self.row, 1)
-        if self.length >= 2 ** 63:
-            raise Error(f"{what} has sparse dimensions {tuple(self.sizes)}, whose product does not fit in 64 bits")
         if not self.width:
             raise Error(f"{what} has rows of shape {tuple(self.row)}, without a value")
         places = tensor.detach()._indices().cpu()  # pylint: disable=protected-access  # also of one that is not coalesced
         flat = torch.zeros(places.shape[1], dtype=torch.int64, device="cpu")
-        for place, size in zip(places, self.sizes):
+        for i, (place, size) in enumerate(zip(places, self.sizes)):  # torch makes no tensor whose sizes multiply to 2^63
+            if len(self.sizes) > 1 and len(place) and not 0 <= int(place.min()) <= int(place.max()) < size:  # the engine sees one alone
+                raise Error(f"{what} has an index of dimension {i} that is not in [0, {size})")
             flat = place if len(self.sizes) == 1 else flat * size + place
         values = tensor.detach()._values().cpu()  # pylint: disable=protected-access
         self.indices, self.values = flat.contiguous(), values.resolve_conj().resolve_neg().contiguous()
@@ -60,8 +67,7 @@ class _Entries:
             places.append(indices % size)
             indices = torch.div(indices, size, rounding_mode="floor")
         places = torch.stack([indices, *reversed(places)]) if self.sizes else indices.new_empty(0, len(indices))
-        made = torch.sparse_coo_tensor(places, values, self.shape, device="cpu")
-        return made._coalesced_(True)  # pylint: disable=protected-access
+        return _coalesced(torch.sparse_coo_tensor(places, values, self.shape, device="cpu", **_UNCHECKED))
 
 
 def summed(group, tensor, what, subject="", fault=""):
@@ -84,14 +90,21 @@ def summed(group, tensor, what, subject="", fault=""):
     return given.with_others(*found).to(tensor.device)
 
 
+def none_of(gradient):
+    """A gradient of a table of the same shape, type and device without entries."""
+    how = {"dtype": gradient.dtype, "device": gradient.device}
+    places, rows = torch.zeros(1, 0, dtype=torch.int64, device=gradient.device), torch.zeros(0, *gradient.shape[1:], **how)
+    return _coalesced(torch.sparse_coo_tensor(places, rows, gradient.shape, **_UNCHECKED))
+
+
 def averaged(group, size, gradient, what, fault=""):
     """The average of a sparse gradient over so many ranks, coalesced, and an Error on all of them where it is not finite."""
+    gradient = gradient if gradient._nnz() else none_of(gradient)  # pylint: disable=protected-access  # within `join` of other dimensions
     narrow = gradient.dtype if gradient.dtype in _NARROW else None
     average = summed(group, gradient if narrow is None else gradient.float(), what, f"{what}: ", fault)
-    average.values().div_(size)
+    average.values().div_(size)  # as a view of the tensor's own
     if narrow is not None:
-        average = average.to(narrow)
-        average = average if average.is_coalesced() else average._coalesced_(True)  # pylint: disable=protected-access
+        average = _coalesced(average.to(narrow))
     if not math.isfinite(float(average.values().float().abs().sum())) and not bool(torch.isfinite(average.values()).all()):
         raise Error(f"{what} is not finite on some rank, or its sum is not")
     return average

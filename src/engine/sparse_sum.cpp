@@ -51,13 +51,14 @@ std::string fault_of(sparse_contribution const& given, summed_type const& type) 
   if (given.count < 0 || (given.count > 0 && (given.indices == nullptr || given.values == nullptr))) {
     return "the entries are a null pointer, or their number is negative";
   }
-  // A rank sums in a dense array, which may be one of the whole vector, and the group would be lost where it has no memory for that.
-  auto const has = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  // A rank sums in a dense array, whose rows may be those of nearly the whole vector: a process without memory for that would be
+  // killed, or lose the group.
+  double const has = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE)) / 2;
   double const takes =
       static_cast<double>(given.length) * (static_cast<double>(given.width) * static_cast<double>(type.bytes) + 0.125);
   if (takes > has) {
-    return "a sum of " + std::to_string(given.length) + " rows of " + std::to_string(given.width) + " values of " +
-           type.name + " takes the room of the whole vector at the most, and this machine has memory of " +
+    return "sums of " + std::to_string(given.length) + " rows of " + std::to_string(given.width) + " values of " +
+           type.name + " may take the room of the whole vector, which is more than half the memory of this machine, " +
            std::to_string(static_cast<std::int64_t>(has / (1 << 20))) + " MiB";
   }
   return {};
