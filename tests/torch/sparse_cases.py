@@ -13,7 +13,7 @@ import tempfile
 import oktopk_torch
 import torch
 import torch.distributed as dist
-from ddp_cases import all_gathered, hooked, in_small_buckets, is_last, message_of, refused, residuals_of, shared_folder
+from ddp_cases import all_gathered, ddp_takes, hooked, in_small_buckets, is_last, message_of, refused, residuals_of, shared_folder
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -171,7 +171,7 @@ class Table(nn.Module):
 
     def forward(self, words):
         found = self.table(words)
-        return found.mean() if self.first is None else self.last(torch.relu(self.first(found.reshape(-1, WIDTH)))).mean()
+        return (found if self.first is None else self.last(torch.relu(self.first(found.reshape(-1, WIDTH))))).sum() / 12
 
 
 def words_of(step, rank, count=6, distinct=True):
@@ -184,10 +184,10 @@ def weights_of(model):
     return torch.cat([each.detach().flatten() for each in model.parameters()])
 
 
-def trained(ddp, steps=range(8), words=words_of, rate=0.05):
+def trained(ddp, steps=range(8), words=words_of, rate=0.05, of_table=torch.optim.SparseAdam):
     """Plain DDP's way to train a table: SparseAdam for it beside SGD."""
     module = ddp.module
-    tables = torch.optim.SparseAdam([module.table.weight], rate / 10)
+    tables = of_table([module.table.weight], rate / 10)
     others = [each for each in module.parameters() if each is not module.table.weight]
     optimizers = [tables] + ([torch.optim.SGD(others, rate)] if others else [])
     for step in steps:
@@ -233,20 +233,23 @@ def test_a_table_that_nobody_touches():
     for empty in (lambda rank, step: rank == step % dist.get_world_size(), lambda rank, step: step % 2 == 1, lambda rank, step: rank == 0):
         def words(step, rank, empty=empty):
             return words_of(step, rank)[:0 if empty(rank, step) else 6]
-        found = []
-        for plain in (True, False):
-            ddp = made(plain=plain, kind=nn.Embedding)
-            ddp = ddp if plain else ddp[0]
-            optimizer = torch.optim.SGD(ddp.parameters(), 0.1)
-            for step in range(6):
-                ddp.zero_grad(set_to_none=True)
-                ddp.module.last(torch.relu(ddp.module.first(torch.ones(1, WIDTH)))).sum()
-                (ddp(words(step, dist.get_rank())).nan_to_num(0) + 0).backward()
-                for each in ddp.module.parameters():
-                    each.grad = each.grad if each.grad.is_sparse else each.grad.nan_to_num(0)
-                optimizer.step()
-            found.append(weights_of(ddp))
-        assert torch.allclose(*found, rtol=1e-4, atol=1e-6)
+        # SparseAdam of torch 1.13 takes no empty gradient.
+        plain, ours = (trained(each, words=words, of_table=torch.optim.SGD) for each in (made(plain=True), made()[0]))
+        assert torch.equal(plain, ours) if dist.get_world_size() == 2 else torch.allclose(plain, ours, rtol=1e-4, atol=1e-6)
+
+
+def test_tables_of_other_types():
+    """Double precision is summed as it is, and 16 bits in 32."""
+    for kind in (torch.float64, torch.float16, torch.bfloat16):
+        if kind == torch.bfloat16 and torch.__version__ < "2" or not ddp_takes(kind):
+            continue  # DDP of torch 1.13 does not, and the process group is of no use then
+        table, words = nn.Embedding(ROWS, WIDTH, sparse=True).to(kind), words_of(1, dist.get_rank(), distinct=False)
+        alone, ddp = copy.deepcopy(table), hooked(nn.Sequential(table))[0]
+        for model in (alone, ddp):
+            (model(words).sum() * (1 + dist.get_rank())).backward()
+        expected = sum(all_gathered(alone.weight.grad.to(torch.float64).to_dense())) / dist.get_world_size()
+        assert table.weight.grad.dtype == kind and table.weight.grad.is_coalesced() and expected.any()
+        assert torch.allclose(table.weight.grad.to(torch.float64).to_dense(), expected, rtol=0.01 if kind != torch.float64 else 1e-12)
 
 
 def test_a_table_beside_sparse_averages():
@@ -266,9 +269,6 @@ def test_a_table_beside_sparse_averages():
         state.undo()
         state.load_state_dict(state.state_dict())
         trained(ddp)
-    with_half, state = made(scheme="ok_topk(density=0.1)")
-    with_half.module.table.half = True
-    assert state.residual_norm() == 0
 
 
 def test_it_goes_on_to_the_bit():
