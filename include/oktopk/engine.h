@@ -220,9 +220,9 @@ OKTOPK_ENGINE_API void oktopk_engine_contribution_defaults(oktopk_engine_contrib
  * their order. NaN and infinity are values like others, and sums of integers that overflow are the caller's affair.
  *
  * Costs 4 words in ceil(log2 P) messages in which ranks compare what they give, and what docs/sparse.md says. The group keeps
- * buffers for each type, length and width, of the last 64 of these: a dense array of the rows that this rank sums, of which only
- * touched places are used. Errors on every rank: an index outside, a type or size that there is none of, a vector that is larger
- * than half the memory of the machine, arguments that differ. No entry has been sent then, and the group can be used. */
+ * buffers for each type, length and width, of the last 64 of these: a dense array of the rows that this rank sums, which may be most of
+ * the vector. Errors on every rank: an index outside, a type or size that there is none of, a vector that is larger than half the
+ * memory of the machine, arguments that differ. No entry has been sent then, and the group can be used. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_sparse_sum(oktopk_engine_group* group,
                                                    oktopk_engine_contribution const* contribution,
                                                    oktopk_engine_entries** made);
