@@ -76,8 +76,7 @@ def summed(group, tensor, what, subject="", fault=""):
     given, wrong = tried(_Entries, what, tensor)
     fault, found = fault or wrong, []
     if fault:
-        group.sparse_sum((0, None, None), _engine.FLOAT32, 0, 1, lambda count: (), subject=subject, fault=fault)
-        raise Error(fault)  # where there is one rank, that has said so
+        return group.sparse_sum((0, None, None), _engine.FLOAT32, 0, 1, lambda count: (), fault=fault)  # raises
 
     def room(count):
         found.extend((torch.empty(count, dtype=torch.int64, device="cpu"),
@@ -99,10 +98,11 @@ def none_of(gradient):
 
 def averaged(group, size, gradient, what, fault=""):
     """The average of a sparse gradient over so many ranks, coalesced, and an Error on all of them where it is not finite."""
-    gradient = gradient if gradient._nnz() else none_of(gradient)  # pylint: disable=protected-access  # within `join` of other dimensions
+    if gradient.is_sparse and gradient._nnz() == 0:  # pylint: disable=protected-access
+        gradient = none_of(gradient)  # within `join` it has other dimensions
     narrow = gradient.dtype if gradient.dtype in _NARROW else None
     average = summed(group, gradient if narrow is None else gradient.float(), what, f"{what}: ", fault)
-    average.values().div_(size)  # as a view of the tensor's own
+    average.values().div_(size)
     if narrow is not None:
         average = _coalesced(average.to(narrow))
     if not math.isfinite(float(average.values().float().abs().sum())) and not bool(torch.isfinite(average.values()).all()):
