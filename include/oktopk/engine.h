@@ -79,12 +79,17 @@ enum oktopk_engine_fault {
   OKTOPK_ENGINE_SIZE_MISMATCH = 20   /**< values that are not as many as their indices take */
 };
 
-/** Types of values. The engine sums float32 and float64; values of 16 bits are widened before, and narrowed behind. */
+/** Types of values. An averager sums float32 and float64; values of 16 bits are widened before, and narrowed behind. A sum of
+ * sparse vectors takes all but those of 16 bits. */
 enum oktopk_engine_element {
   OKTOPK_ENGINE_FLOAT32 = 0,
   OKTOPK_ENGINE_FLOAT64 = 1,
   OKTOPK_ENGINE_FLOAT16 = 2, /**< IEEE 754 binary16 */
-  OKTOPK_ENGINE_BFLOAT16 = 3
+  OKTOPK_ENGINE_BFLOAT16 = 3,
+  OKTOPK_ENGINE_INT32 = 4,
+  OKTOPK_ENGINE_INT64 = 5,
+  OKTOPK_ENGINE_COMPLEX64 = 6, /**< two float32: the real part and the imaginary one */
+  OKTOPK_ENGINE_COMPLEX128 = 7 /**< two float64 */
 };
 
 /** What a step gives in which the values of a rank are not finite. */
@@ -97,6 +102,7 @@ enum oktopk_engine_on_non_finite {
 typedef struct oktopk_engine_group oktopk_engine_group;
 typedef struct oktopk_engine_averager oktopk_engine_averager;
 typedef struct oktopk_engine_blob oktopk_engine_blob;
+typedef struct oktopk_engine_entries oktopk_engine_entries;
 
 /* ---- The engine ---- */
 
@@ -186,6 +192,49 @@ OKTOPK_ENGINE_API int32_t oktopk_engine_group_size(oktopk_engine_group const* gr
 
 /** Another limit of waits, in seconds, from the next call on; 0: none. The same on all ranks; not collective. */
 OKTOPK_ENGINE_API int32_t oktopk_engine_group_set_time_limit(oktopk_engine_group* group, double seconds);
+
+/* ---- Sums of sparse vectors ---- */
+
+/** What a rank gives to a sum of sparse vectors: entries, which are an index and a row of values each. `element`, `length`,
+ * `width` and `subject` are the same on all ranks, `count` is not. */
+typedef struct oktopk_engine_contribution {
+  size_t struct_size;
+  int64_t const* indices; /**< of the entries, in [0, length), in any order, also several times */
+  void const* values;     /**< `width` of them for each entry, one row after the other, aligned for their type */
+  int64_t count;          /**< of entries; 0 or more, and then both pointers may be null */
+  int32_t element;        /**< type of the values, of oktopk_engine_element; none of 16 bits */
+  int64_t length;         /**< of the vectors, in rows */
+  int64_t width;          /**< values of a row, 1 or more */
+  char const* subject;    /**< what is summed, in words that ranks compare; null: nothing more than the above */
+  char const* fault;      /**< a sentence if this rank cannot take part: all ranks then get it as an error; else null */
+} oktopk_engine_contribution;
+
+/** Defaults: float32, rows of one value, all else null or 0. */
+OKTOPK_ENGINE_API void oktopk_engine_contribution_defaults(oktopk_engine_contribution* contribution);
+
+/** The sum of the sparse vectors of all ranks, without loss, as `oktopk::sparse_sum` forms it: every index that some rank has,
+ * once, ascending, with the same bits on all ranks. Collective; waits, also for what averagers of the group have under way. `made`
+ * gets an object that the caller frees.
+ *
+ * Values are of the host. An engine of a device has no such sums. Values of one rank with the same index are added first, in
+ * their order. NaN and infinity are values like others, and sums of integers that overflow are the caller's affair.
+ *
+ * Costs 4 words in ceil(log2 P) messages in which ranks compare what they give, and what docs/sparse.md says. The group keeps
+ * buffers for each type, length and width, of the last 64 of these: a dense array of the rows that this rank sums, which may be most of
+ * the vector. Errors on every rank: an index outside, a type or size that there is none of, a vector that is larger than half the
+ * memory of the machine, arguments that differ. No entry has been sent then, and the group can be used. */
+OKTOPK_ENGINE_API int32_t oktopk_engine_sparse_sum(oktopk_engine_group* group,
+                                                   oktopk_engine_contribution const* contribution,
+                                                   oktopk_engine_entries** made);
+
+/** The number of entries; 0 for a null pointer. */
+OKTOPK_ENGINE_API int64_t oktopk_engine_entries_count(oktopk_engine_entries const* entries);
+/** Of each entry, ascending; the object's. Null for a null pointer. */
+OKTOPK_ENGINE_API int64_t const* oktopk_engine_entries_indices(oktopk_engine_entries const* entries);
+/** A row for each entry, of the type that was given; the object's. Null for a null pointer. */
+OKTOPK_ENGINE_API void const* oktopk_engine_entries_values(oktopk_engine_entries const* entries);
+/** Null is taken, and does nothing. */
+OKTOPK_ENGINE_API void oktopk_engine_entries_free(oktopk_engine_entries* entries);
 
 /* ---- Averagers ---- */
 

@@ -31,11 +31,11 @@ import torch.distributed
 if not torch.distributed.is_available():
     raise ImportError(f"oktopk_torch needs torch.distributed, which this PyTorch, {torch.__version__}, was built without")
 
-from . import _adam, _ddp, _devices, _engine, _node, _saving, _watch
+from . import _adam, _ddp, _devices, _engine, _node, _saving, _sparse, _watch
 from ._adam import AdamW
 from ._engine import Error
 
-__all__ = ["AdamW", "Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "state"]
+__all__ = ["AdamW", "Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "sparse_sum", "state"]
 __version__ = _engine.VERSION
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _ELEMENTS = {torch.float32: _engine.FLOAT32, torch.float64: _engine.FLOAT64, torch.float16: _engine.FLOAT16,
@@ -90,7 +90,7 @@ def _fault_of(what, tensor, types=TYPES):
     if not isinstance(tensor, torch.Tensor):
         return f"{what} is {tensor!r}" if tensor is None else f"{what} is of type {type(tensor).__name__}, and no tensor"
     if tensor.layout != torch.strided:
-        return f"{what} is a sparse tensor; oktopk takes dense ones"
+        return f"{what} is a sparse tensor; oktopk takes dense ones, and oktopk_torch.sparse_sum adds sparse ones"
     if tensor.device.type == "meta":
         return f"{what} lies on {tensor.device}, where no values are"
     if tensor.dtype not in types:
@@ -238,6 +238,33 @@ class _Company:
         return cls(rank, size, name, store, limit)
 
 
+def _met(group):
+    """The ranks, which tell their number and this one, and what their averagers share."""
+    group = torch.distributed.group.WORLD if group is None else group
+    if not isinstance(group, torch.distributed.ProcessGroup):
+        raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
+    return group, _Company.of_group(group)
+
+
+def sparse_sum(tensor, group=None):
+    """The sum over the ranks of a tensor that is sparse already, without loss: coalesced, the same bits on all ranks.
+
+    Collective, in the order of other calls of the group. `tensor` is one of `torch.sparse_coo_tensor`, coalesced or not; each rank
+    has another number of entries, or none. Its shape, type and number of sparse dimensions are the same on all ranks; dense
+    dimensions behind these are rows, which are sent whole. Types are float32, float64, int32, int64, complex64 and complex128.
+    `group` is a process group of any backend, or None for the default one. The result is a new tensor, on the device of the given
+    one, with each index that some rank has; no gradient goes through it. The cores of the host sum: a tensor of a device is copied
+    there and back, and the program waits.
+
+    Costs what docs/sparse.md says, and ceil(log2 P) messages of 4 words in which ranks compare shapes and types. With several
+    sparse dimensions the engine sees one, of their product. Buffers stay for the next sum of the same shape and type, up to a dense
+    array of the indices that this rank sums. What is wrong on some rank, and ranks that differ, are an `Error` on all; no entry was
+    sent then."""
+    _, company = _met(group)
+    company.line.wait()
+    return _sparse.summed(company.group, tensor, "the tensor")
+
+
 class _Kept:
     """The first error of a step, kept until DDP has ended its backward pass."""
     text = ""
@@ -273,7 +300,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     _started = 0  # calls
     _kept = _Kept()  # of the last step
     _whats = frozenset()  # its calls, for memory that is kept for them
-    _node = None
+    _node, _sparse = None, {}
     _device, _on_host = None, ""  # where all tensors lie, None where nobody asks; why the host averages them
     _library = None  # of that device; None for the host
 
@@ -337,11 +364,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             self._on_host = why or f"rank {lacking[0]} has no engine of a device"
 
     def _meet(self, group):
-        """The ranks, which tell their number and this one, and what their averagers share."""
-        group = torch.distributed.group.WORLD if group is None else group
-        if not isinstance(group, torch.distributed.ProcessGroup):
-            raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
-        return group, _Company.of_group(group)
+        return _met(group)
 
     def __call__(self, tensor, key, *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
@@ -532,6 +555,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
             *lines,
             *([f"  directions for AdamW: beta2 {self.adam[0]:g}, epsilon {self.adam[1]:g}"] if self.adam is not None else []),
             *([f"  {self._node.says()}"] if self._node is not None else []),
+            *([f"  beside them sums of sparse gradients, without loss: {', '.join(self._sparse.values())}"] if self._sparse else []),
             *([f"  selection on {self._device}, by the engine of {self._library.where}"] if self._library is not None else []),
             *([f"  selection on the host: {self._on_host}"] if self._on_host else []),
             *([f"  {self._rooms.bytes()} bytes of pinned memory"] if self._rooms.bytes() else [])])
@@ -695,7 +719,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     """What `hook` carries from one iteration to the next: residuals and the states of the algorithm, by parameter.
 
     Collective. `model` is the DDP module, whose process group is used, or a wrapper of it (torch.compile, Fabric), or the
-    module inside together with `process_group`; gradients are dense. A state of the module inside that
+    module inside together with `process_group`. A state of the module inside that
     is made before `torch.distributed.init_process_group` uses the default group, from its first use on, and looks for the
     DDP module in its first backward pass: a DDP of other ranks is an `Error` there. Sums are of float64 where a parameter
     is. Where all parameters lie on one device, and each rank has the engine of its device, it averages there, as `averager` does with
@@ -705,17 +729,23 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     With `node_group`, of the ranks of this rank's machine and used for nothing else, they sum densely, and each averages its share of
     every tensor with the ranks of the same share on other machines: residuals are of a share. All machines have as many ranks.
 
+    A gradient of `nn.Embedding(sparse=True)` or `nn.EmbeddingBag` is averaged without loss and without a residual, as `sparse_sum`
+    adds: scheme, density, momentum, figures and saved states are of the dense ones. One that is not finite on some rank is an
+    `Error`. It takes no `adam`, `clip_norm`, `node_group`, `grad_scaler` or `skip_step_on_fault`.
+
     With `grad_scaler` (as torch.cuda.amp's), residuals have no scale, and gradients that are not finite on some rank are
     infinities on all, in place of an error: the scaler skips the step, and residuals are as before. With
     `skip_step_on_fault` they are None, and any optimizer skips the step; `last_step()["was_skipped"]` tells."""
 
     _is_of_ddp = True
     _was_taken_back = _was_skipped = False  # the last step, by the ranks of the node
+    _came, _fails_sparse = {}, False  # how many dense tensors each bucket of the pass has; whether a sparse gradient of it has failed
 
     def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, node_group=None,
                  **options):
         ddp = _ddp.inside(model)
-        named, faults = _reduced_parameters(model, ddp)
+        named, sparse, faults = _reduced_parameters(model, ddp)
+        self._sparse = {each: name for name, each in sparse}
         self._index = {each: i for i, (_, each) in enumerate(named)}
         self._orders = [_order(each.shape, _strides(each)) for _, each in named]
         self._shapes = [_adam.shape_in_memory(each.shape, _strides(each)) for _, each in named]
@@ -727,6 +757,11 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         self._seeks_ddp, self._has_own_group = ddp is None, process_group is not None
         group, fault = ddp.process_group if process_group is None and ddp else process_group, next(filter(None, faults), "")
         lengths = [each.numel() for _, each in named]
+        asked = {"adam": options.get("adam") is not None, "clip_norm": options.get("clip_norm", 0) != 0, "node_group": node_group is not None,
+                 "grad_scaler": self._scaler is not None, "skip_step_on_fault": bool(skip_step_on_fault)}
+        strange = [what for what, is_asked in asked.items() if is_asked and sparse]
+        if strange:
+            fault = fault or f"{strange[0]} is not for a sparse gradient, as that of {sparse[0][0]}: leave it out, or set sparse=False"
         if node_group is not None:
             self._node = self._node_of(group, node_group, [each for _, each in named], options.pop("clip_norm", 0.0), fault)
             lengths = list(map(self._node.length_of, lengths))
@@ -773,7 +808,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             self._watch.see_gradient(i, parameter, self)
 
     def undo(self):
-        if not self._was_taken_back:
+        if not self._was_taken_back and self._names:  # sparse gradients leave nothing behind
             super().undo()
 
     def last_step(self):
@@ -789,8 +824,9 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         if not self._watch.has_begun:
             self._watch.see_bucket()
         given, buffer = bucket.parameters(), bucket.buffer()
-        parameters = [self._index.get(each) for each in given]
-        fault = fault or _fault_of("a bucket's gradient", buffer)
+        sparse = self._sparse.get(given[0])  # its name: DDP gives it a bucket of its own
+        parameters = [self._index.get(each) for each in given] if sparse is None else []
+        fault = fault or (_fault_of("a bucket's gradient", buffer) if sparse is None else "")
         if None in parameters:
             strange = next(each for each, number in zip(given, parameters) if number is None)
             parameters = [0] if self._names else []  # a call has some; with a fault any will do
@@ -805,13 +841,23 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             fault = fault or _adam.refused(_watch.optimizers_with_steps(self._index))
         is_first, is_last = bucket.index() == 0, bucket.is_last()
         if is_first:
-            self._kept = _Kept()
+            self._kept, self._came, self._fails_sparse = _Kept(), {}, False
         # Once a step: to read that of a device takes a wait for it.
         scale, failed = _called("the scale", self._scaler.get_scale) if is_first and self._scaler is not None else (1.0, "")
         if is_first:
             self._in_backward = _at_end_of_backward(self._native.backward_ended)
         if is_last and self._in_backward:
             _at_end_of_backward(lambda: _at_end_of_backward(self._ended))  # behind what DDP does there
+        if self._sparse:  # the step of the averager is of the dense buckets
+            self._came[bucket.index()] = len(parameters)
+            is_first = not any(self._came[each] for each in self._came if each != bucket.index())
+            is_last = sum(self._came.values()) >= len(self._names)
+            if bucket.is_last() and not is_last:
+                fault = fault or "DDP reduces other parameters than the state was made for: make the state of the DDP module, anew"
+                if sparse is None:
+                    is_last = True
+                else:  # those that came would wait for the others
+                    _saving.tried(self._native.undo)
         # With one state on the group DDP sees to it that all ranks do the same; with others it knows nothing of them.
         compares = is_first and (self._company.made > 1 or callable(self.density))
         used, twice = self._uses.take(parameters, bucket)
@@ -822,9 +868,16 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
         future = inner if self._in_backward else _with_error_of(inner)
         how = {"is_first": is_first, "is_last": is_last, "loss_scale": 1.0 if scale is None else scale,
                "keeps_error": self._in_backward}
+        if sparse is not None:
+            self._start_sparse(inner, buffer, sparse, fault)
+            if bucket.is_last() and not self._in_backward:
+                self._end_without_backward()
+            return future
         fault, subject = fault or failed, f"backward pass of state {self._number}" if compares else ""
         if self._node is None:
             self._start(inner, buffer, parameters, "", used, fault, "", subject, reordered=reordered, **how)
+            if self._sparse and bucket.is_last() and not self._in_backward:
+                self._end_without_backward()
             return future
         if reordered and not fault:
             fault = (f"the memory_format of {self._names[reordered[0][0]]} has changed since the state was made, whose values are of "
@@ -834,6 +887,37 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             future.wait()
             self._ended()
         return future
+
+    def _start_sparse(self, future, gradient, name, fault):
+        """As `_start`, for the gradient of an embedding, whose average is a sparse tensor."""
+        self._started += 1
+        kept, what = self._kept if self._in_backward else None, f"the gradient of {name}"
+
+        def add():
+            average, text = _saving.tried(_sparse.averaged, self._company.group, self._group.size(), gradient,
+                                          f"{what}{f' in state {self._number}' if self._company.made > 1 else ''}", fault)
+            self._fails_sparse = self._fails_sparse or bool(text)
+            with _engine.calling_back():
+                if text and kept is None:
+                    future.set_exception(Error(text))
+                    return
+                if text:
+                    kept.text = kept.text or text
+                    average = _sparse.none_of(gradient)
+                future.set_result(average)
+        if gradient.device.type != "cpu":  # whose copies wait for the work of this thread
+            self._company.line.wait()
+        self._company.line.do(add, lambda raised: None, waits=gradient.device.type == "cpu")
+
+    def _end_without_backward(self):
+        """Of a rank within `join`: it takes part where the others take the step back."""
+        self._company.line.wait()
+        self._take_back_beside_sparse()
+
+    def _take_back_beside_sparse(self):
+        """The dense part of a step whose sparse gradients have failed, on all ranks."""
+        if self._fails_sparse and self._names:
+            _saving.tried(self._native.undo)  # nothing where it has failed, too
 
     def _start_in_node(self, future, buffer, lengths, parameters, used, fault, subject, how):
         """As `_start`, for the own share of each tensor: of what the ranks of the node have together."""
@@ -892,6 +976,7 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
     def _ended(self):
         if self._node is not None:
             self._agree_in_node()
+        self._take_back_beside_sparse()
         if self._skips and self.last_step()["was_skipped"]:
             for each in self._index:
                 each.grad = None
@@ -954,16 +1039,15 @@ def _order(shape, strides):
 
 
 def _reduced_parameters(model, ddp):
-    """The parameters that DDP reduces, with their names, and what is wrong with them."""
+    """The parameters that DDP reduces, with their names: those with dense gradients, those with sparse ones; and what is wrong with
+    them."""
     module = model if ddp is None else ddp.module
     ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))  # as DDP reads it
     named = [(name, each) for name, each in module.named_parameters() if each.requires_grad and name not in ignored]
-    sparse = [f"{name}.weight".lstrip(".") for name, each in module.named_modules() if getattr(each, "sparse", False) is True
-              and isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.weight.requires_grad]
-    faults = [f"the gradient of {name} is a sparse tensor; oktopk takes dense ones: sparse=False" for name in sparse
-              if name not in ignored]
-    if ddp is not None and not faults:  # it keeps those that required a gradient when it was made
-        buckets = ddp.reducer._get_zeros_like_grad_buckets()  # pylint: disable=protected-access
+    sparse = {each.weight for each in module.modules() if isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.sparse}
+    faults = []
+    if ddp is not None and not any(each in sparse for _, each in named):  # it keeps those that required a gradient when it was made
+        buckets = ddp.reducer._get_zeros_like_grad_buckets()  # pylint: disable=protected-access  # raises where one is sparse
         reduced = dict.fromkeys(each for bucket in buckets for each in bucket.parameters())
         named = [(name, each) for name, each in module.named_parameters() if each in reduced]
         replaced = [each for each in reduced if each not in {one for _, one in named}]
@@ -971,7 +1055,8 @@ def _reduced_parameters(model, ddp):
     if _ddp.is_sharded(module):
         faults = [_ddp.SHARDED]
     faults = faults + [_fault_of(f"the parameter {name}", each) for name, each in named]
-    return [(_plain(name), each) for name, each in named], faults
+    named = [(_plain(name), each) for name, each in named]
+    return [one for one in named if one[1] not in sparse], [one for one in named if one[1] in sparse], faults
 
 
 def _called(what, function, *arguments):

@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.distributed import GradBucket, ProcessGroup
 from torch.futures import Future
 
-__all__ = ["AdamW", "Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "state"]
+__all__ = ["AdamW", "Error", "algorithms", "attach", "averager", "build", "density_schedule", "gathered", "hook", "sparse_sum", "state"]
 __version__: str
 
 class Error(RuntimeError): ...
 
 def algorithms() -> Dict[str, str]: ...
 def build() -> Dict[str, Any]: ...
+def sparse_sum(tensor: Tensor, group: Optional[ProcessGroup] = None) -> Tensor: ...
 
 class density_schedule:
     """`density` after a `warm_up` of so many steps, which goes down from `initial` in `stages`, each the same

@@ -21,7 +21,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_vo
 
 ABI = 1
 NAME = f"liboktopk_engine.so.{ABI}"
-FLOAT32, FLOAT64, FLOAT16, BFLOAT16 = range(4)
+FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64, COMPLEX64, COMPLEX128 = range(8)
 GIVES_ERROR, GIVES_ZEROS, GIVES_INFINITIES = range(3)
 CALLER = b"oktopk_torch"
 
@@ -52,6 +52,11 @@ class _AveragerOptions(ctypes.Structure):
                 ("factor_masking", c_int32), ("clip_norm", c_double), ("residual_decay", c_double), ("on_non_finite", c_int32),
                 ("fault", c_char_p), ("directions", c_int32), ("beta2", c_double), ("epsilon", c_double),
                 ("dimensions", POINTER(c_int64)), ("dimension_counts", POINTER(c_int32))]
+
+
+class _Contribution(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("indices", c_void_p), ("values", c_void_p), ("count", c_int64), ("element", c_int32),
+                ("length", c_int64), ("width", c_int64), ("subject", c_char_p), ("fault", c_char_p)]
 
 
 class _Reordering(ctypes.Structure):
@@ -90,6 +95,9 @@ _FUNCTIONS = {
     "backend": (c_char_p,), "initialize_on": (c_int32, c_int32), "finalize": (c_int32,), "algorithms": (c_int32, _EachPair, c_void_p),
     "group_defaults": (None, POINTER(_GroupOptions)), "group_make": (c_int32, POINTER(_GroupOptions), POINTER(c_void_p)),
     "group_free": (None, c_void_p),
+    "contribution_defaults": (None, POINTER(_Contribution)),
+    "sparse_sum": (c_int32, c_void_p, POINTER(_Contribution), POINTER(c_void_p)), "entries_count": (c_int64, c_void_p),
+    "entries_indices": (c_void_p, c_void_p), "entries_values": (c_void_p, c_void_p), "entries_free": (None, c_void_p),
     "averager_defaults": (None, POINTER(_AveragerOptions)),
     "averager_make": (c_int32, c_void_p, POINTER(_AveragerOptions), POINTER(c_void_p)), "averager_free": (None, c_void_p),
     "arrival_defaults": (None, POINTER(_Arrival)), "arrive": (c_int32, c_void_p, POINTER(_Arrival)),
@@ -229,6 +237,20 @@ class Group:
         self.library.check(code)
         self.pointer = pointer
         weakref.finalize(self, self.library.group_free, pointer).atexit = False
+
+    def sparse_sum(self, entries, element, length, width, room, *, subject="", fault=""):
+        """Waits for the sum of sparse vectors. `entries`: how many, and the addresses of their indices, of 64 bits, and values. The
+        sum's are copied to the addresses that `room(count)` gives, with the number of bytes at each."""
+        of, given, pointer = self.library, _made(_Contribution, self.library.contribution_defaults), c_void_p()
+        given.count, given.indices, given.values = entries
+        given.element, given.length, given.width = element, length, width
+        given.subject, given.fault = _text(subject), _or_null(fault)
+        of.check(of.sparse_sum(self.pointer, ctypes.byref(given), ctypes.byref(pointer)))
+        try:
+            for (to, size), source in zip(room(of.entries_count(pointer)), (of.entries_indices(pointer), of.entries_values(pointer))):
+                ctypes.memmove(to, source, size)
+        finally:
+            of.entries_free(pointer)
 
 
 _of_callback = threading.local()

@@ -5,6 +5,7 @@
 
 #include "engine/averager.hpp"
 #include "engine/catalogue.hpp"
+#include "engine/sparse_sum.hpp"
 #include "engine/transport.hpp"
 #include "engine/workers.hpp"
 
@@ -119,6 +120,13 @@ oktopk_engine_arrival arrival_defaults() {
   return made;
 }
 
+oktopk_engine_contribution contribution_defaults() {
+  oktopk_engine_contribution made{};
+  made.struct_size = sizeof(made);
+  made.width = 1;
+  return made;
+}
+
 oktopk_engine_loading loading_defaults() {
   oktopk_engine_loading made{};
   made.struct_size = sizeof(made);
@@ -162,10 +170,16 @@ group_terms terms_of(oktopk_engine_group_options const& given) {
   return made;
 }
 
+/// What a group has on its thread.
+struct ranks_of_group : transport {
+  sparse_sums sums{};
+};
+
 struct group_state {
   group_state(oktopk_engine_group_options const& given, group_terms const& terms)
       : caller(text(given.caller, usual_caller)), rank(terms.rank), size(terms.size),
-        on(running_workers::take(key, caller), caller, [&] { return std::make_shared<transport>(meet(terms)); }) {}
+        on(running_workers::take(key, caller), caller,
+           [&] { return std::make_shared<ranks_of_group>(ranks_of_group{meet(terms)}); }) {}
   group_state& operator=(group_state&&) = delete;
 
   // Another one than that of each earlier group, which may still be waiting for its last message.
@@ -173,7 +187,7 @@ struct group_state {
   std::string caller;
   int rank;
   int size;
-  posted<transport> on;
+  posted<ranks_of_group> on;
 
 private:
   inline static std::atomic<std::uintptr_t> last_key{0};
@@ -191,6 +205,10 @@ struct oktopk_engine_group {
 
 struct oktopk_engine_blob {
   std::vector<char> bytes;
+};
+
+struct oktopk_engine_entries {
+  summed_entries of;
 };
 
 // What an averager does for sums of any type.
@@ -541,8 +559,8 @@ int32_t oktopk_engine_group_abort(oktopk_engine_group* group, char const* why) {
   return with(group, __func__, [&](auto& of) {
     oktopk::error const reason(oktopk::fault::abandoned, text(why, "the program has given up"));
     running_workers::expect(of.state->caller);
-    of.state->on.object().abort(reason);                                         // what is under way
-    of.state->on.post([reason](transport& ranks) { ranks.comm.abort(reason); }); // where nothing is
+    of.state->on.object().abort(reason);                                              // what is under way
+    of.state->on.post([reason](ranks_of_group& ranks) { ranks.comm.abort(reason); }); // where nothing is
   });
 }
 
@@ -563,6 +581,45 @@ int32_t oktopk_engine_group_set_time_limit(oktopk_engine_group* group, double se
       }
     });
   });
+}
+
+void oktopk_engine_contribution_defaults(oktopk_engine_contribution* contribution) {
+  if (contribution != nullptr) {
+    *contribution = contribution_defaults();
+  }
+}
+
+int32_t oktopk_engine_sparse_sum(oktopk_engine_group* group, oktopk_engine_contribution const* contribution,
+                                 oktopk_engine_entries** made) {
+  char const* const function = "oktopk_engine_sparse_sum";
+  return with(group, function, [&](auto& of) {
+    auto const given = read(contribution, contribution_defaults(), function);
+    place(made, function) = nullptr;
+    auto entries = std::make_unique<oktopk_engine_entries>();
+    entries->of = of.state->on.run([&] {
+      ranks_of_group& ranks = of.state->on.object();
+      return ranks.sums.sum(ranks.comm, of.state->caller,
+                            {given.indices, given.values, given.count, given.element, given.length, given.width,
+                             text(given.subject), text(given.fault)});
+    });
+    *made = entries.release();
+  });
+}
+
+int64_t oktopk_engine_entries_count(oktopk_engine_entries const* entries) {
+  return entries == nullptr ? 0 : entries->of.count;
+}
+
+int64_t const* oktopk_engine_entries_indices(oktopk_engine_entries const* entries) {
+  return entries == nullptr ? nullptr : entries->of.indices.get();
+}
+
+void const* oktopk_engine_entries_values(oktopk_engine_entries const* entries) {
+  return entries == nullptr ? nullptr : entries->of.values.get();
+}
+
+void oktopk_engine_entries_free(oktopk_engine_entries* entries) {
+  delete entries;
 }
 
 void oktopk_engine_averager_defaults(oktopk_engine_averager_options* options) {

@@ -24,6 +24,11 @@ def test_cases_of_directions(ranks):
     assert "test_what_does_not_fit_is_refused" in succeed(sys.executable, CASES.with_name("adam_cases.py"), ranks)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_cases_of_sparse_tensors(ranks):
+    assert "test_what_is_not_for_tables_is_refused_by_name" in succeed(sys.executable, CASES.with_name("sparse_cases.py"), ranks)
+
+
 def test_pairs_of_options_on_three_ranks():
     pairs = "test_pairs_of_options_hold_for_200_steps"
     assert f"{pairs} " in succeed(sys.executable, CASES, 3, pairs)
