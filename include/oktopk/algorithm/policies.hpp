@@ -72,7 +72,7 @@ concept has_combiner =
 /// A combiner other than the sum goes with steps that add nothing up themselves.
 template <class P, class Value = typename P::format::value_type, class Combiner = typename P::template combiner<Value>>
 concept combiner_fits =
-    std::is_same_v<Combiner, sum_of<Value, non_finite_fault>> ||
+    std::is_same_v<Combiner, oktopk::sum_of<Value, non_finite_fault>> ||
     (P::format::lossless && !P::sums::may_fill && !(counts_contributors<Combiner, Value> && P::schedule::has_stages));
 
 /// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the

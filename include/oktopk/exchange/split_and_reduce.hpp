@@ -39,7 +39,8 @@ namespace detail {
 /// previous bucket is summed, in the schedule's order; if messages are ordered among the kernels of the instance, one
 /// bucket follows the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule,
-          combiner<typename Format::value_type> Combiner = sum_of<typename Format::value_type, non_finite_fault>>
+          combiner<typename Format::value_type> Combiner =
+              oktopk::sum_of<typename Format::value_type, non_finite_fault>>
 class split_and_reduce {
 public:
   using index_type = typename Format::index_type;
