@@ -837,8 +837,8 @@ class state(averager):  # pylint: disable=invalid-name  # reads as a function wh
             self._find_ddp()
         reordered, moved = self._reordered(given, parameters, buffer) if parameters and not _fault_of("", buffer, TYPES) else ([], "")
         fault = fault or moved
-        if self.adam is not None and bucket.index() == 0 and self._steps.get("", 0) == 1:
-            fault = fault or _adam.refused(_watch.optimizers_with_steps(self._index))
+        if self.adam is not None and bucket.index() == 0:
+            fault = fault or _adam.refused(self._steps.get("", 0), lambda: _watch.optimizers_with_steps(self._index))
         is_first, is_last = bucket.index() == 0, bucket.is_last()
         if is_first:
             self._kept, self._came, self._fails_sparse = _Kept(), {}, False

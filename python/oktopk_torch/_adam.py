@@ -68,10 +68,11 @@ def add(averager):
         _heard.append(hear(_refuse_division))
 
 
-def refused(optimizers):
-    """Before torch 2.0, where nobody hears of steps: why one of these optimizers, which have made some, must not go on; empty
-    where all may."""
-    return next((divided_twice(each) for each in optimizers if hear is None and _divides(each)), "")
+def refused(passes, optimizers):
+    """Before torch 2.0, where nobody hears of steps: why one of the `optimizers()`, which have made some, must not go on; empty
+    where all may. To find them takes a look at all objects, so after 2, 4, 8, ... passes alone."""
+    looks = hear is None and passes > 1 and passes & (passes - 1) == 0
+    return next((divided_twice(each) for each in optimizers() if _divides(each)), "") if looks else ""
 
 
 class AdamW(torch.optim.SGD):

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums of torch.sparse_coo_tensor behind emulated links: oktopk_torch.sparse_sum beside torch.distributed.all_reduce of Gloo, which
+gathers the entries of all ranks on each. Tensors are gradients of an embedding of word pairs of a text, hashed to the rows of a table.
+
+Needs root, iproute2, and oktopk_torch in this Python. Both sum the same tensors by turns; a row has medians of the slowest rank."""
+
+import argparse
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def rank_of(number, asked):
+    """What a rank does."""
+    import torch  # pylint: disable=import-outside-toplevel  # in the ranks alone
+    import torch.distributed as dist  # pylint: disable=import-outside-toplevel
+
+    import oktopk_torch  # pylint: disable=import-outside-toplevel
+    torch.set_num_threads(1)
+    if hasattr(torch.sparse, "check_sparse_tensor_invariants"):
+        torch.sparse.check_sparse_tensor_invariants.disable()  # as is usual; newer releases warn unless it is said
+    dist.init_process_group("gloo", init_method=f"file://{asked.store}", rank=number, world_size=asked.ranks)
+    words = re.findall("[a-z']+", pathlib.Path(asked.text).read_text(encoding="utf-8").lower())
+    numbers = {word: i for i, word in enumerate(dict.fromkeys(words))}
+    pairs = torch.tensor([(numbers[a] * 40503 + numbers[b] * 2654435761) % asked.rows for a, b in zip(words, words[1:])])
+    seconds, entries, summed = {"Gloo": [], "sparse_sum": []}, [], []
+    for step in range(asked.steps + 2):
+        at = (step * asked.ranks + number) * asked.batch
+        batch = pairs[at:at + asked.batch]
+        generator = torch.Generator().manual_seed(at)
+        weights = torch.randint(-8, 9, (asked.batch, asked.width), generator=generator).float()  # sums are exact in any order
+        gradient = torch.sparse_coo_tensor(batch.unsqueeze(0), weights, (asked.rows, asked.width))
+        results = {}
+        for name in seconds:
+            tensor = gradient.clone()
+            dist.barrier()
+            began = time.perf_counter()
+            if name == "Gloo":
+                dist.all_reduce(tensor)
+            else:
+                tensor = oktopk_torch.sparse_sum(tensor)
+            taken = torch.tensor(time.perf_counter() - began)
+            dist.all_reduce(taken, dist.ReduceOp.MAX)
+            seconds[name].append(taken.item())
+            results[name] = tensor.coalesce()
+        one, other = results.values()
+        if not (torch.equal(one.indices(), other.indices()) and torch.equal(one.values(), other.values())):
+            sys.exit(f"rank {number}: the sums of step {step} differ")
+        entries.append(len(torch.unique(batch)))
+        summed.append(len(one.indices()[0]))
+    if number == 0:
+        theirs, ours = (1e3 * statistics.median(times[2:]) for times in seconds.values())
+        print(f"| {asked.ranks} | {asked.rate} | {statistics.median(entries)} | {statistics.median(summed)} | {theirs:.0f} | {ours:.0f} | "
+              f"{theirs / ours:.1f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rates", nargs="+", default=["100mbit", "1gbit"], help="of the link of a rank, each way")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4, 8], help="numbers of ranks")
+    parser.add_argument("--rows", type=int, default=10**6, help="of the table")
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=8192, help="word pairs of a rank and step")
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--text", help="default: the King James Bible, of Debian's bible-kjv and bible-kjv-text")
+    for hidden in ("--rate", "--store"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    for hidden in ("--rank", "--ranks"):
+        parser.add_argument(hidden, type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.rank is not None:
+        rank_of(asked.rank, asked)
+        return
+    if asked.ranks is None:  # each world in namespaces of its own
+        print("| ranks | links | entries of a rank | of the sum | ms: Gloo's all_reduce | sparse_sum | times as fast |\n"
+              "|---:|---|---:|---:|---:|---:|---:|", flush=True)
+        for rate in asked.rates:
+            for ranks in asked.sizes:
+                subprocess.run(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
+                                "--mount-proc", sys.executable, *sys.argv, "--rate", rate, "--ranks", str(ranks)], check=True)
+        return
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/torch"))
+    import adamw  # pylint: disable=import-outside-toplevel  # whose links these are
+    with tempfile.TemporaryDirectory() as folder, adamw.links(asked.rate, asked.ranks) as (starts, interface):
+        if not asked.text:
+            asked.text = f"{folder}/text"
+            with open(asked.text, "wb") as file:
+                subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=file, check=True)
+        ranks = [subprocess.Popen([*starts[number], sys.executable, *sys.argv, "--rank", str(number), "--store", f"{folder}/store",
+                                   "--text", asked.text], env={**os.environ, "GLOO_SOCKET_IFNAME": interface}) for number in range(asked.ranks)]
+        status = max(each.wait() for each in ranks)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
