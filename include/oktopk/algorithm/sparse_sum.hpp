@@ -148,8 +148,8 @@ private:
 /// 2(P-1) words of sizes and 2(s+1)(P-1) of samples in L messages each (`splitters`), at most m entries in P-1 messages
 /// to the ranks that sum them, S(P-1)/P sums in L messages to all, and 6(P-1) words of headers and sizes. An entry of
 /// `gap8` takes its values and a byte or two, and where all ranks have the whole vector a call sends what a dense
-/// reduce-scatter and allgather send. Memory: a dense array of the region that this rank sums, of which only touched
-/// places are read or cleared, and room for min(M, its width) entries from each of up to 8 ranks.
+/// reduce-scatter and allgather send. Memory: a dense array of the region that this rank sums, cleared as a whole when it is made
+/// and where it is touched later, and room for min(M, its width) entries from each of up to 8 ranks.
 ///
 /// All ranks make the object together, with the same options and policies, or get the same error. The object keeps a copy of
 /// the communicator and of the instance, and its buffers from call to call; a call in steady state allocates nothing.
