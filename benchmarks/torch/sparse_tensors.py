@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sums of torch.sparse_coo_tensor behind emulated links: oktopk_torch.sparse_sum beside torch.distributed.all_reduce of Gloo, which
-gathers the entries of all ranks on each. Tensors are gradients of an embedding of word pairs of a text, hashed to the rows of a table.
+gathers the entries of all ranks on each. Tensors are gradients of an embedding of the words of a text, or of pairs of them, hashed to
+the rows of a table.
 
 Needs root, iproute2, and oktopk_torch in this Python. Both sum the same tensors by turns; a row has medians of the slowest rank."""
 
@@ -28,11 +29,12 @@ def rank_of(number, asked):
     dist.init_process_group("gloo", init_method=f"file://{asked.store}", rank=number, world_size=asked.ranks)
     words = re.findall("[a-z']+", pathlib.Path(asked.text).read_text(encoding="utf-8").lower())
     numbers = {word: i for i, word in enumerate(dict.fromkeys(words))}
-    pairs = torch.tensor([(numbers[a] * 40503 + numbers[b] * 2654435761) % asked.rows for a, b in zip(words, words[1:])])
+    with_next = 40503 if asked.of == "pairs" else 0
+    tokens = torch.tensor([(numbers[a] * 2654435761 + numbers[b] * with_next) % asked.rows for a, b in zip(words, words[1:])])
     seconds, entries, summed = {"Gloo": [], "sparse_sum": []}, [], []
     for step in range(asked.steps + 2):
         at = (step * asked.ranks + number) * asked.batch
-        batch = pairs[at:at + asked.batch]
+        batch = tokens[at:at + asked.batch]
         generator = torch.Generator().manual_seed(at)
         weights = torch.randint(-8, 9, (asked.batch, asked.width), generator=generator).float()  # sums are exact in any order
         gradient = torch.sparse_coo_tensor(batch.unsqueeze(0), weights, (asked.rows, asked.width))
@@ -66,7 +68,8 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[4, 8], help="numbers of ranks")
     parser.add_argument("--rows", type=int, default=10**6, help="of the table")
     parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--batch", type=int, default=8192, help="word pairs of a rank and step")
+    parser.add_argument("--of", choices=("words", "pairs"), default="words", help="what rows are of")
+    parser.add_argument("--batch", type=int, default=8192, help="words of a rank and step")
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--text", help="default: the King James Bible, of Debian's bible-kjv and bible-kjv-text")
     for hidden in ("--rate", "--store"):
