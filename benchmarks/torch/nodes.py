@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 
+from behind_links import IN_NAMESPACES
+
 RANKS, OF_NODE, ADDRESS = 4, 2, "10.7.0."
-IN_NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def shell(line):

@@ -4,16 +4,13 @@
 sums of gradients, and of directions as AdamW takes them, with the statistics that these exchange.
 
 Needs root, iproute2, 10 GiB of memory, and oktopk_torch in this Python. A row has the median of the slowest rank's steps, and the
-words that a rank has sent, as shares of the number of values. Everything emulated lives in namespaces of its own."""
+words that a rank has sent, as shares of the number of values."""
 
 import argparse
-import os
-import pathlib
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
+
+import behind_links
 
 RANKS, WIDTH, LAYERS = 4, 768, 12
 LAYER = [(WIDTH,), (WIDTH,), (WIDTH, 3 * WIDTH), (3 * WIDTH,), (WIDTH, WIDTH), (WIDTH,), (WIDTH,), (WIDTH,), (WIDTH, 4 * WIDTH),
@@ -71,17 +68,7 @@ def main():
     if asked.rank is not None:
         rank_of(asked.rank, asked)
         return
-    if os.environ.get("OKTOPK_IN_NAMESPACES") != str(os.getppid()):
-        sys.exit(subprocess.run(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
-                                 "--mount-proc", "sh", "-c", 'OKTOPK_IN_NAMESPACES=$$ "$@"; exit $?', "sh", sys.executable, *sys.argv],
-                                check=False).returncode)
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/torch"))
-    import adamw  # pylint: disable=import-outside-toplevel  # whose links these are
-    with tempfile.TemporaryDirectory() as folder, adamw.links(asked.rate, RANKS) as (starts, interface):
-        ranks = [subprocess.Popen([*starts[number], sys.executable, *sys.argv, "--rank", str(number), "--store", f"{folder}/store"],
-                                  env={**os.environ, "GLOO_SOCKET_IFNAME": interface}) for number in range(RANKS)]
-        status = max(each.wait() for each in ranks)
-    sys.exit(status)
+    behind_links.run(asked.rate, RANKS)
 
 
 if __name__ == "__main__":

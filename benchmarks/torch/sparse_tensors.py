@@ -7,7 +7,6 @@ the rows of a table.
 Needs root, iproute2, and oktopk_torch in this Python. Both sum the same tensors by turns; a row has medians of the slowest rank."""
 
 import argparse
-import os
 import pathlib
 import re
 import statistics
@@ -15,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import behind_links
 
 
 def rank_of(number, asked):
@@ -80,25 +81,14 @@ def main():
     if asked.rank is not None:
         rank_of(asked.rank, asked)
         return
-    if asked.ranks is None:  # each world in namespaces of its own
-        print("| ranks | links | entries of a rank | of the sum | ms: Gloo's all_reduce | sparse_sum | times as fast |\n"
-              "|---:|---|---:|---:|---:|---:|---:|", flush=True)
+    print("| ranks | links | entries of a rank | of the sum | ms: Gloo's all_reduce | sparse_sum | times as fast |\n"
+          "|---:|---|---:|---:|---:|---:|---:|", flush=True)
+    with tempfile.NamedTemporaryFile() as bible:
+        if not asked.text:
+            subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=bible, check=True)
         for rate in asked.rates:
             for ranks in asked.sizes:
-                subprocess.run(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
-                                "--mount-proc", sys.executable, *sys.argv, "--rate", rate, "--ranks", str(ranks)], check=True)
-        return
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples/torch"))
-    import adamw  # pylint: disable=import-outside-toplevel  # whose links these are
-    with tempfile.TemporaryDirectory() as folder, adamw.links(asked.rate, asked.ranks) as (starts, interface):
-        if not asked.text:
-            asked.text = f"{folder}/text"
-            with open(asked.text, "wb") as file:
-                subprocess.run(["bible", "-f", "gen1:1-rev22:21"], stdout=file, check=True)
-        ranks = [subprocess.Popen([*starts[number], sys.executable, *sys.argv, "--rank", str(number), "--store", f"{folder}/store",
-                                   "--text", asked.text], env={**os.environ, "GLOO_SOCKET_IFNAME": interface}) for number in range(asked.ranks)]
-        status = max(each.wait() for each in ranks)
-    sys.exit(status)
+                behind_links.run(rate, ranks, "--rate", rate, "--ranks", str(ranks), "--text", asked.text or bible.name)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ A case that fails ends all of them."""
 
 import copy
 import shutil
-import sys
-import tempfile
 
 import oktopk_torch
 import torch
 import torch.distributed as dist
-from ddp_cases import (Crossed, Optional, Scaler, bytes_of, check_same_everywhere, hooked, in_small_buckets, inputs_of, is_last,
-                       loss_of, message_of, move, of_all_ranks, refused, shared_folder, weights_of)
+from ddp_cases import (Crossed, Optional, Scaler, bytes_of, check_same_everywhere, hooked, in_small_buckets, inputs_of, is_last, loss_of,
+                       message_of, move, of_all_ranks, refused, shared_folder, spawn, weights_of)
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -303,18 +301,5 @@ def test_what_does_not_fit_is_refused():
     average(torch.ones(4, 3), key="a")
 
 
-def run(rank, ranks, folder, names):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
-    for name, function in list(globals().items()):
-        if name.startswith("test_") and (not names or name in names):
-            if rank == 0:
-                print(name, flush=True)
-            function()
-            dist.barrier()
-
-
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as store:
-        count = int(sys.argv[1])
-        torch.multiprocessing.spawn(run, (count, store, sys.argv[2:]), count)
+    spawn("adam_cases")

@@ -1589,6 +1589,25 @@ def test_a_compiled_module_has_the_same_bits(scheme):
         assert torch.equal(each[0], plain[0]) and torch.equal(each[1], plain[1]) and each[2] == plain[2], each[2]
 
 
+def run_module(rank, ranks, folder, module, names):
+    """The cases of another file, each once, on as many processes as there are."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
+    for name, function in list(vars(importlib.import_module(module)).items()):
+        if name.startswith("test_") and (not names or name in names):
+            if rank == 0:
+                print(name, flush=True)
+            function()
+            dist.barrier()
+
+
+def spawn(module):
+    """What a file of such cases does with its arguments: RANKS [CASE...]."""
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = int(sys.argv[1])
+        torch.multiprocessing.spawn(run_module, (ranks, folder, module, sys.argv[2:]), ranks)
+
+
 def run(rank, ranks, folder, names):
     """Each training on two processes, for it takes long; on three, the pairs of options only by their name, for the same
     reason; on four, what depends on their number most."""

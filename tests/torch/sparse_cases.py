@@ -7,13 +7,12 @@ A case that fails ends all of them."""
 import copy
 import functools
 import shutil
-import sys
-import tempfile
 
 import oktopk_torch
 import torch
 import torch.distributed as dist
-from ddp_cases import all_gathered, ddp_takes, hooked, in_small_buckets, is_last, message_of, refused, residuals_of, shared_folder
+from ddp_cases import (all_gathered, ddp_takes, hooked, in_small_buckets, is_last, message_of, refused, residuals_of, shared_folder,
+                       spawn)
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -387,18 +386,5 @@ def test_what_is_not_for_tables_is_refused_by_name():
         refused("make the state of the DDP module, anew", ddp(words_of(step, dist.get_rank())).backward)
 
 
-def run(rank, ranks, folder, names):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
-    for name, function in list(globals().items()):
-        if name.startswith("test_") and (not names or name in names):
-            if rank == 0:
-                print(name, flush=True)
-            function()
-            dist.barrier()
-
-
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as store:
-        count = int(sys.argv[1])
-        torch.multiprocessing.spawn(run, (count, store, sys.argv[2:]), count)
+    spawn("sparse_cases")
